@@ -9,10 +9,10 @@ PACKAGE = Path(__file__).resolve().parent / "flambeau"
 
 
 def pytest_collect_file(file_path: Path) -> None:
-    """Import the package as a whole before pytest imports a file of it.
+    """Import the package that a file belongs to before pytest imports the file.
 
     Pytest makes what it imports an attribute of its parent: the folder ``flambeau.tensor`` would take the
     place of the function of that name. Modules that are there already it takes as they are.
     """
     if PACKAGE in file_path.parents:
-        importlib.import_module("flambeau")
+        importlib.import_module(".".join(file_path.parent.relative_to(PACKAGE.parent).parts))

@@ -10,17 +10,32 @@ _NONE = "Cannot access accelerator device when none is available."
 
 
 def is_available() -> bool:
-    """Whether there is an accelerator: no."""
+    """Whether there is an accelerator: no.
+
+    >>> import flambeau as torch
+    >>> torch.accelerator.is_available()
+    False
+    """
     return False
 
 
 def device_count() -> int:
-    """The number of accelerators."""
+    """The number of accelerators.
+
+    >>> import flambeau as torch
+    >>> torch.accelerator.device_count()
+    0
+    """
     return 0
 
 
 def current_accelerator(check_available: bool = False) -> _device | None:
-    """The accelerator's device, without an index: None."""
+    """The accelerator's device, without an index: None.
+
+    >>> import flambeau as torch
+    >>> torch.accelerator.current_accelerator() is None
+    True
+    """
     return None
 
 

@@ -126,7 +126,12 @@ def resolve_name(f: Callable[..., Any]) -> str | None:
 
 
 def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
-    """What ``__torch_function__`` can override, by module or class."""
+    """What ``__torch_function__`` can override, by module or class.
+
+    >>> import flambeau as torch
+    >>> torch.add in torch.overrides.get_overridable_functions()[torch]
+    True
+    """
     found: dict[Any, list[Callable[..., Any]]] = {}
     ignored = get_ignored_functions()
     for _, owner, functions in _places():
@@ -153,7 +158,12 @@ sparse_csr_tensor tensor tril_indices triu_indices typename vitals_enabled zeros
 
 
 def get_ignored_functions() -> set[Callable[..., Any]]:
-    """Public functions that ``__torch_function__`` does not see."""
+    """Public functions that ``__torch_function__`` does not see.
+
+    >>> import flambeau as torch
+    >>> torch.zeros in torch.overrides.get_ignored_functions()
+    True
+    """
     activate()
     package = sys.modules[__package__]
     names = [getattr(package, name, None) for name in _IGNORED]
@@ -161,7 +171,12 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
 
 
 def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., int]]:
-    """For every overridable function one of the same signature that returns -1."""
+    """For every overridable function one of the same signature that returns -1.
+
+    >>> import flambeau as torch
+    >>> torch.overrides.get_testing_overrides()[torch.relu](None)
+    -1
+    """
     return {f: _minus_one(f) for functions in get_overridable_functions().values() for f in functions}
 
 
@@ -197,12 +212,22 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[A
 
 
 def has_torch_function_unary(x: Any) -> bool:
-    """``has_torch_function`` of one argument."""
+    """``has_torch_function`` of one argument.
+
+    >>> import flambeau as torch
+    >>> torch.overrides.has_torch_function_unary(torch.ones(1))
+    False
+    """
     return has_torch_function((x,))
 
 
 def has_torch_function_variadic(*args: Any) -> bool:
-    """``has_torch_function`` of several arguments."""
+    """``has_torch_function`` of several arguments.
+
+    >>> import flambeau as torch
+    >>> torch.overrides.has_torch_function_variadic(torch.ones(1), 3)
+    False
+    """
     return has_torch_function(args)
 
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 
 def is_available() -> bool:
-    """Whether there is a device: no."""
+    """Whether there is a device: no.
+
+    >>> import flambeau as torch
+    >>> torch.xpu.is_available()
+    False
+    """
     return False
 
 

@@ -60,7 +60,15 @@ def _again(fn: Callable[..., T]) -> Callable[..., T]:
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """The function itself; a decorator where it is left out."""
+    """The function itself; a decorator where it is left out.
+
+    >>> import flambeau as torch
+    >>> @torch.compiler.disable
+    ... def double(x):
+    ...     return 2 * x
+    >>> double(3)
+    6
+    """
     return (lambda fn: fn) if fn is None else fn
 
 
@@ -85,7 +93,12 @@ def nested_compile_region(fn: Any = None, **options: Any) -> Any:
 
 
 def is_compiling() -> bool:
-    """Whether PyTorch's compiler is reading this code: never."""
+    """Whether PyTorch's compiler is reading this code: never.
+
+    >>> import flambeau as torch
+    >>> torch.compiler.is_compiling()
+    False
+    """
     return False
 
 

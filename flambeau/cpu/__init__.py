@@ -61,7 +61,12 @@ _current = Stream()
 
 
 def is_available() -> bool:
-    """Whether there is a processor: yes."""
+    """Whether there is a processor: yes.
+
+    >>> import flambeau as torch
+    >>> torch.cpu.is_available()
+    True
+    """
     return True
 
 
@@ -71,7 +76,11 @@ def is_initialized() -> bool:
 
 
 def synchronize(device: Any = None) -> None:
-    """Compute everything that is pending."""
+    """Compute everything that is pending.
+
+    >>> import flambeau as torch
+    >>> torch.cpu.synchronize()
+    """
     engine.synchronize()
 
 
@@ -100,5 +109,10 @@ def set_device(device: Any) -> None:
 
 
 def current_device() -> str:
-    """The processor's name."""
+    """The processor's name.
+
+    >>> import flambeau as torch
+    >>> torch.cpu.current_device()
+    'cpu'
+    """
     return "cpu"

@@ -235,12 +235,24 @@ def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = 
 @api("torch")
 def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None,
                   b_hh: Any = None) -> Tensor:
-    """One step of a plain RNN with tanh."""
+    """One step of a plain RNN with tanh.
+
+    >>> import flambeau as torch
+    >>> one = torch.ones(1, 1)
+    >>> torch.rnn_tanh_cell(one, one, one, one)
+    tensor([[0.9640]])
+    """
     return _cell(_TANH, input, (hx,), (w_ih, w_hh, b_ih, b_hh))[0]
 
 
 @api("torch")
 def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None,
                   b_hh: Any = None) -> Tensor:
-    """One step of a plain RNN with relu."""
+    """One step of a plain RNN with relu.
+
+    >>> import flambeau as torch
+    >>> one = torch.ones(1, 1)
+    >>> torch.rnn_relu_cell(one, one, one, -one)
+    tensor([[0.]])
+    """
     return _cell(_RELU, input, (hx,), (w_ih, w_hh, b_ih, b_hh))[0]

@@ -109,7 +109,19 @@ class LBFGS(Optimizer):
     # ------------------------------------------------------------------------------------------------
 
     def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
-        """Run up to `max_iter` iterations; return the loss before the first."""
+        """Run up to `max_iter` iterations; return the loss before the first.
+
+        >>> import flambeau as torch
+        >>> x = torch.tensor([3.0], requires_grad=True)
+        >>> optimizer = torch.optim.LBFGS([x], line_search_fn="strong_wolfe")
+        >>> def closure():
+        ...     optimizer.zero_grad()
+        ...     loss = (x * x).sum()
+        ...     loss.backward()
+        ...     return loss
+        >>> optimizer.step(closure), x.detach().abs() < 1e-4
+        (tensor(9., grad_fn=<SumBackward0>), tensor([True]))
+        """
 
         def with_grad() -> Any:
             with enable_grad():

@@ -17,7 +17,12 @@ class LoadEndianness(Enum):
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """What ``set_default_load_endianness`` was given."""
+    """What ``set_default_load_endianness`` was given.
+
+    >>> import flambeau as torch
+    >>> torch.serialization.get_default_load_endianness() is None
+    True
+    """
     found: LoadEndianness | None = options.endianness
     return found
 

@@ -66,7 +66,13 @@ class skip_data:
 
 
 def get_default_mmap_options() -> int:
-    """How ``torch.load(mmap=True)`` maps files: ``mmap.MAP_PRIVATE`` at the start."""
+    """How ``torch.load(mmap=True)`` maps files: ``mmap.MAP_PRIVATE`` at the start.
+
+    >>> import flambeau as torch
+    >>> import mmap
+    >>> torch.serialization.get_default_mmap_options() == mmap.MAP_PRIVATE
+    True
+    """
     return options.mmap_flags
 
 

@@ -39,12 +39,26 @@ class check_sparse_tensor_invariants:
 
     @staticmethod
     def is_enabled() -> bool:
-        """Whether invariants are checked."""
+        """Whether invariants are checked.
+
+        >>> import flambeau as torch
+        >>> torch.sparse.check_sparse_tensor_invariants.is_enabled()
+        False
+        """
         return check_sparse_tensor_invariants._enabled
 
     @staticmethod
     def enable() -> None:
-        """Check invariants from now on."""
+        """Check invariants from now on.
+
+        >>> import flambeau as torch
+        >>> torch.sparse.check_sparse_tensor_invariants.enable()
+        >>> torch.sparse_coo_tensor([[5]], [1.0], (2,))
+        Traceback (most recent call last):
+            ...
+        RuntimeError: size is inconsistent with indices: for dim 0, size is 2 but found index 5
+        >>> torch.sparse.check_sparse_tensor_invariants.disable()
+        """
         check_sparse_tensor_invariants._enabled = True
 
     @staticmethod

@@ -66,14 +66,24 @@ class UntypedStorage(StorageBase):
         return id(self._storage)
 
     def nbytes(self) -> int:
-        """Number of bytes."""
+        """Number of bytes.
+
+        >>> import flambeau as torch
+        >>> torch.ones(3).untyped_storage().nbytes()
+        12
+        """
         held = self._storage.geometry
         return held.numel * held.dtype.itemsize
 
     size = __len__ = nbytes
 
     def element_size(self) -> int:
-        """Bytes of one element: 1."""
+        """Bytes of one element: 1.
+
+        >>> import flambeau as torch
+        >>> torch.ones(3).untyped_storage().element_size()
+        1
+        """
         return 1
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -89,7 +99,12 @@ class UntypedStorage(StorageBase):
         return value_of(self._storage, "storage").view(np.uint8)
 
     def tolist(self) -> list[int]:
-        """The bytes as integers."""
+        """The bytes as integers.
+
+        >>> import flambeau as torch
+        >>> torch.tensor([1, 2], dtype=torch.uint8).untyped_storage().tolist()
+        [1, 2]
+        """
         return self._bytes().tolist()
 
     def __iter__(self) -> Iterator[int]:
@@ -108,7 +123,13 @@ class UntypedStorage(StorageBase):
         self._storage.version += 1
 
     def resize_(self, size: int) -> UntypedStorage:
-        """Change the number of bytes, keeping what fits."""
+        """Change the number of bytes, keeping what fits.
+
+        >>> import flambeau as torch
+        >>> storage = torch.tensor([1, 2], dtype=torch.uint8).untyped_storage()
+        >>> _ = storage.resize_(1); storage.tolist()
+        [1]
+        """
         storage, held = self._storage, self._storage.geometry
         count = -(-size // held.dtype.itemsize)
         if self.device is not devices.META:
@@ -120,18 +141,37 @@ class UntypedStorage(StorageBase):
         return self
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> UntypedStorage:
-        """Take the bytes of another storage."""
+        """Take the bytes of another storage.
+
+        >>> import flambeau as torch
+        >>> storage = torch.UntypedStorage(2)
+        >>> _ = storage.copy_(torch.tensor([3, 4], dtype=torch.uint8).untyped_storage()); storage.tolist()
+        [3, 4]
+        """
         expose(self._storage, "storage").view(np.uint8)[:] = source.untyped()._bytes()
         self._storage.version += 1
         return self
 
     def fill_(self, value: int) -> UntypedStorage:
-        """Set all bytes."""
+        """Set all bytes.
+
+        >>> import flambeau as torch
+        >>> storage = torch.UntypedStorage(2)
+        >>> _ = storage.fill_(7); storage.tolist()
+        [7, 7]
+        """
         self[:] = value
         return self
 
     def clone(self) -> UntypedStorage:
-        """A copy."""
+        """A copy.
+
+        >>> import flambeau as torch
+        >>> x = torch.tensor([1, 2], dtype=torch.uint8)
+        >>> copy = x.untyped_storage().clone()
+        >>> _ = x.zero_(); copy.tolist()
+        [1, 2]
+        """
         held = self._storage.geometry
         made = Storage(constant(value_of(self._storage, "clone").copy()), held)
         return UntypedStorage(_storage=made)
@@ -145,7 +185,13 @@ class UntypedStorage(StorageBase):
         return self
 
     def is_shared(self) -> bool:
-        """Whether other processes share the memory."""
+        """Whether other processes share the memory.
+
+        >>> import flambeau as torch
+        >>> x = torch.ones(1)
+        >>> x.untyped_storage().is_shared(), x.share_memory_().untyped_storage().is_shared()
+        (False, True)
+        """
         return shared_memory.is_shared(self._storage)
 
     def share_memory_(self) -> UntypedStorage:

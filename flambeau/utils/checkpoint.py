@@ -203,7 +203,13 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
 
 
 def noop_context_fn() -> tuple[Any, Any]:
-    """The default of ``context_fn``."""
+    """The default of ``context_fn``.
+
+    >>> import flambeau as torch
+    >>> forward, recomputation = torch.utils.checkpoint.noop_context_fn()
+    >>> with forward:
+    ...     pass
+    """
     return nullcontext(), nullcontext()
 
 
@@ -243,7 +249,14 @@ def _chain(steps: Iterable[Any]) -> Callable[[Any], Any]:
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The same values without history; those that required a gradient require one of their own."""
+    """The same values without history; those that required a gradient require one of their own.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> y, = torch.utils.checkpoint.detach_variable((x * 2,))
+    >>> y.is_leaf, y.requires_grad
+    (True, True)
+    """
     if not isinstance(inputs, tuple):
         raise RuntimeError("Only tuple of tensors is supported. Got Unsupported input type: "
                            f"{type(inputs).__name__}")

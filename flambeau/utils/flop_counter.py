@@ -145,7 +145,14 @@ class FlopCounterMode:
     # -- results
 
     def get_total_flops(self) -> int:
-        """All operations."""
+        """All operations.
+
+        >>> import flambeau as torch
+        >>> with torch.utils.flop_counter.FlopCounterMode(display=False) as counter:
+        ...     _ = torch.ones(2, 3) @ torch.ones(3, 4)
+        >>> counter.get_total_flops()
+        48
+        """
         return sum(self.flop_counts["Global"].values()) if "Global" in self.flop_counts else 0
 
     def get_flop_counts(self) -> dict[str, dict[Any, int]]:

@@ -82,7 +82,17 @@ class SequentialLR(_Composed):
             current.last_epoch -= 1
 
     def step(self) -> None:  # type: ignore[override]
-        """Go to the next epoch with the scheduler whose turn it is."""
+        """Go to the next epoch with the scheduler whose turn it is.
+
+        >>> import flambeau as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> schedulers = torch.optim.lr_scheduler
+        >>> parts = [schedulers.ConstantLR(optimizer, 0.5), schedulers.ExponentialLR(optimizer, 0.1)]
+        >>> after = schedulers.SequentialLR(optimizer, parts, milestones=[1])
+        >>> before = after.get_last_lr()
+        >>> optimizer.step(); after.step(); before, after.get_last_lr()
+        ([0.5], [1.0])
+        """
         self.last_epoch += 1
         index = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[index]
@@ -144,7 +154,16 @@ class ChainedScheduler(_Composed):
         self._last_lr = _rates(self._schedulers[-1].optimizer)
 
     def step(self) -> None:  # type: ignore[override]
-        """Take a step of every scheduler."""
+        """Take a step of every scheduler.
+
+        >>> import flambeau as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> schedulers = torch.optim.lr_scheduler
+        >>> both = schedulers.ChainedScheduler([schedulers.ExponentialLR(optimizer, 0.5),
+        ...                                     schedulers.ConstantLR(optimizer, 0.1, total_iters=5)])
+        >>> optimizer.step(); both.step(); both.get_last_lr()
+        [0.05]
+        """
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = _rates(self._schedulers[-1].optimizer)

@@ -96,7 +96,14 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         ]
 
     def step(self, epoch: float | None = None) -> None:
-        """Go to the next epoch, or to `epoch`, which may be a fraction (batches within an epoch)."""
+        """Go to the next epoch, or to `epoch`, which may be a fraction (batches within an epoch).
+
+        >>> import flambeau as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=4)
+        >>> scheduler.step(0.5); [round(lr, 4) for lr in scheduler.get_last_lr()]
+        [0.9619]
+        """
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:

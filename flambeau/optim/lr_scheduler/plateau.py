@@ -77,7 +77,16 @@ class ReduceLROnPlateau(LRScheduler):
         self.num_bad_epochs = 0
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Take note of this epoch's metric, and reduce the rates if it is time to."""
+        """Take note of this epoch's metric, and reduce the rates if it is time to.
+
+        >>> import flambeau as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=0)
+        >>> for loss in (3.0, 2.0, 2.5):
+        ...     scheduler.step(loss)
+        >>> scheduler.get_last_lr()
+        [0.5]
+        """
         current = float(metrics)
         if epoch is None:
             epoch = self.last_epoch + 1

@@ -166,7 +166,12 @@ class ConcatDataset(Dataset[T_co]):
 
     @staticmethod
     def cumsum(sequence: Iterable[Any]) -> list[int]:
-        """Where each of the datasets ends."""
+        """Where each of the datasets ends.
+
+        >>> import flambeau as torch
+        >>> torch.utils.data.ConcatDataset.cumsum([[1, 2], [3]])
+        [2, 3]
+        """
         return list(itertools.accumulate(len(part) for part in sequence))
 
     def __init__(self, datasets: Iterable[Any]) -> None:

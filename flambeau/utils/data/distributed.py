@@ -71,5 +71,12 @@ class DistributedSampler(Sampler[Any]):
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the order of an epoch: it depends on the seed and this number."""
+        """Choose the order of an epoch: it depends on the seed and this number.
+
+        >>> import flambeau as torch
+        >>> sampler = torch.utils.data.DistributedSampler(range(100), num_replicas=2, rank=0)
+        >>> first = list(sampler)
+        >>> sampler.set_epoch(1); list(sampler) == first
+        False
+        """
         self.epoch = epoch

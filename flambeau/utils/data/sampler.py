@@ -114,7 +114,12 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many are drawn; the size of the data source, which may change, if not given."""
+        """How many are drawn; the size of the data source, which may change, if not given.
+
+        >>> import flambeau as torch
+        >>> torch.utils.data.RandomSampler(range(4)).num_samples
+        4
+        """
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
