@@ -60,6 +60,24 @@ def test_batches_of_a_tensor_are_one_graph() -> None:
     assert tiers[3:] == ["native"] * 5
 
 
+def test_rows_that_are_the_same_by_chance_are_one_graph() -> None:
+    picked = random.Random(0)
+    table = _table(4)
+    tiers = []
+    with config.executor("native"):
+        for _ in range(40):
+            rows = [picked.randrange(4) for _ in range(6)]
+            total = table[rows[0]]
+            for k in rows[1:]:
+                total = total * 0.5 + table[k]
+            expected = table[rows[0]].tolist()
+            for k in rows[1:]:
+                expected = [x * 0.5 + y for x, y in zip(expected, table[k].tolist())]
+            assert total.tolist() == pytest.approx(expected)
+            tiers.append(looks[-1].tier)
+    assert tiers[20:] == ["native"] * 20
+
+
 def test_what_is_overwritten_is_read_before() -> None:
     table = _table(16)
     expected = table.tolist()

@@ -27,7 +27,7 @@ from . import kept, runtime
 from .arrangement import Arrangement, form_of
 from .dump import dump
 from .glance import Glance
-from .moving import settle, settle_nodes, without_places
+from .moving import apart, read_apart, settle, settle_nodes, without_places
 from .outline import Outline, Reading
 from .pattern import Pattern, Plans
 from .pieces import strangers
@@ -36,6 +36,7 @@ from .stages import Planned
 
 _LIMIT = 50_000     # nodes in all graphs that are remembered
 _ARRANGEMENTS = 16  # of one family
+_CHANCES = 3        # families that differ in which parts are the same, before none is taken for another
 _PLACELESS = 4096   # graphs of one family that are compared with the next one
 _signature = attrgetter("signature")
 _log = logging.getLogger("flambeau")
@@ -224,6 +225,8 @@ def _find(reading: Reading, expected: Family | None) -> Entry:
         settle(reading)
         family = _family(reading, family)   # what was one leaf may be several now
         family.moves = True
+        if family.key not in _families and len(_alike.get(family.key[:2], ())) >= _CHANCES:
+            read_apart(reading.signatures)
     signatures = tuple(reading.signatures)
     entry = family.entries.get(signatures)
     if entry is None:
@@ -293,5 +296,6 @@ def clear() -> None:
     replays.clear()
     ledger.met.clear()
     strangers.clear()
+    apart.clear()
     _latest = None
     _remembered = 0

@@ -8,6 +8,7 @@ have values, those of the family are read as if what lies there were a tensor of
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter, is_not
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from ....graph.node import Node, Signature, constant
 from ....graph.recent import Recent
 from .outline import Reading
 
-_readers: Recent[Signature, tuple[int, ...]] = Recent(1 << 13)
+_placed: Recent[Signature, tuple[int, ...]] = Recent(1 << 13)
+_read: Recent[Signature, tuple[int, ...]] = Recent(1 << 13)     # of graphs whose parts are read apart
+_form = attrgetter("form")
 _settled: Recent[Any, Signature] = Recent(1 << 12)
 
 
@@ -38,40 +41,58 @@ def settle(reading: Reading) -> None:
 
 
 def settle_nodes(nodes: list[Node], signatures: list[Signature]) -> bool:
-    """The same of nodes, whose signatures are given and change with them; whether there were any.
-
-    What is read twice becomes two tensors: rows that a program chooses are the same by chance.
-    """
+    """The same of nodes, whose signatures are given and change with them; whether there were any."""
+    chosen = bool(apart) and hash(tuple(map(_form, signatures))) in apart
+    parts: dict[tuple[int, int], Node] = {}
+    placed = _read if chosen else _placed
     any_settled = False
     for k, signature in enumerate(signatures):
-        places = _readers.get(signature)
+        places = placed.get(signature)
         if places is None:
-            places = _readers.recall(signature)
+            places = placed.recall(signature)
             if places is None:
-                places = _readers.keep(signature, _places(signature))
-        operands, geometries = nodes[k].operands, signature.geometries
-        for j in places:
-            value, g = operands[j].value, geometries[j]
-            if value.__class__ is np.ndarray and (g.offset or g.extent != len(value)):
-                signatures[k] = _settle_one(nodes[k], signature, places)
-                any_settled = True
-                break
+                places = placed.keep(signature, _places(signature, chosen))
+        if places:
+            signatures[k] = _settle_one(nodes[k], signature, places, None if chosen else parts)
+            any_settled = True
     return any_settled
 
 
-def _places(signature: Signature) -> tuple[int, ...]:
-    """Which operands are tensors that are not overwritten."""
+# Forms of graphs in which the same part is read twice by chance (rows that a program chooses): each time it
+# is a tensor of its own.
+apart: set[int] = set()
+
+
+def read_apart(signatures: Sequence[Signature]) -> None:
+    """Graphs of these forms were found to read the same parts in other places each time."""
+    forms = tuple(map(_form, signatures))
+    apart.update((hash(forms), hash(forms[::-1])))     # the last one first, or as they are pending
+
+
+def _places(signature: Signature, chosen: bool) -> tuple[int, ...]:
+    """Which operands, not overwritten, do not begin where their storage begins; or may not end there."""
     return tuple([j for j, g in enumerate(signature.geometries)
-                  if g.__class__ is Geometry and g.numel and j not in signature.operator.owns])
+                  if g.__class__ is Geometry and (g.offset or (chosen and g.numel))
+                  and j not in signature.operator.owns])
 
 
-def _settle_one(node: Node, signature: Signature, places: tuple[int, ...]) -> Signature:
+def _settle_one(node: Node, signature: Signature, places: tuple[int, ...],
+                parts: dict[tuple[int, int], Node] | None) -> Signature:
     operands, geometries = list(node.operands), list(signature.geometries)
     for j in places:
-        value, g = operands[j].value, geometries[j]
-        if value.__class__ is np.ndarray and value.dtype is g.dtype.numpy \
-                and (g.offset or g.extent != len(value)):
-            operands[j], geometries[j] = constant(value[g.offset:]), g.family[0]
+        leaf, g = operands[j], geometries[j]
+        value = leaf.value
+        if value.__class__ is not np.ndarray or value.dtype is not g.dtype.numpy \
+                or not (g.offset or g.extent != len(value)):
+            continue
+        part = parts.get((id(leaf), g.offset)) if parts is not None else None
+        if part is None:
+            part = constant(value[g.offset:])
+            if parts is not None:
+                parts[id(leaf), g.offset] = part
+        operands[j], geometries[j] = part, g.family[0]
+    if not any(map(is_not, operands, node.operands)):
+        return signature
     own = signature.operator, signature.attributes, *geometries
     node.operands = tuple(operands)
     node.signature = found = _settled.get(own) or _settled.recall(own) \
