@@ -186,7 +186,7 @@ def _gradients_of(roots: Sequence[Tensor], grads: Sequence[Any], inputs: Sequenc
     results = []
     for x, place in zip(inputs, places):
         found = walk.leaf_gradient(x) if place is None else walk.capture[place]
-        if found is not None and place is None and x._hooks is not None:
+        if found is not None and place is None and x._hooks is not None and not runs_inputs:
             with set_grad_enabled(create_graph):
                 found = x._hooks.run(found)
         results.append(found)

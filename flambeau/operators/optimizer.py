@@ -369,10 +369,26 @@ def multi_tensor(
     `states` has a tensor for each parameter, or (``joined``) one that holds the elements of all. Executors
     overwrite values in place where nobody else sees them: a step needs no memory of its own.
     """
+    if _overlap(params):
+        raise UnsuitableTensor
     targets = [*params, *[x for column in states if column is not None for x in column]]
     present = tuple([column is not None for column in states])
     attributes = (rule, len(params), present, tuple(flags.items()), joined)
     record_in_place(MULTI_TENSOR, attributes, targets, grads, list(map(float, numbers)))
+
+
+def _overlap(params: Sequence[Tensor]) -> bool:
+    """Whether parameters share elements (after ``a.data = b.data``): they are stepped one after the other."""
+    storages = [p._storage for p in params]
+    if len(set(storages)) == len(storages):
+        return False
+    ends: dict[Any, int] = {}
+    for p in sorted(params, key=lambda p: p._geometry.offset):
+        g = p._geometry
+        if g.offset < ends.get(p._storage, 0):
+            return True
+        ends[p._storage] = g.offset + g.numel       # contiguous, or else it does not suit
+    return False
 
 
 def gradients(params: Sequence[Tensor]) -> list[Any]:

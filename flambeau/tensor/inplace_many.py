@@ -67,8 +67,7 @@ def record_in_place(operator: Operator, attributes: tuple[Any, ...], targets: Se
     known = _latest.get((operator, attributes))
     if known is None or known.geometries != geometries or known.held != held:
         known = _find(operator, attributes, geometries, held, len(numbers))
-    if not known.whole or interceptors or True in [storage.exposed for storage in storages] \
-            or [x._counter for x in targets].count(None) != count:
+    if not known.whole or interceptors or True in [storage.exposed for storage in storages]:
         for x, result in zip(targets, record(operator, (*tensors, *numbers), attributes)):
             write(x, result)
         return
@@ -79,7 +78,8 @@ def record_in_place(operator: Operator, attributes: tuple[Any, ...], targets: Se
     pending.nodes.extend(results)
     for storage, result in zip(own, results):
         storage.node = result
-        storage.version += 1
+    for counter in [x._counter or x._storage for x in targets]:
+        counter.version += 1
     if len(pending.nodes) > settings.check_at:
         check_budget()
 
