@@ -28,6 +28,8 @@ def gather(rows: Array, positions: list[int], values: list[Array], offsets: list
 
     Strides are in elements, and negative where a dimension is read backwards.
     """
+    if not rows.size:
+        return
     extents, steps = _three(tuple(shape), tuple(strides))
     if settings.executor == "auto" and len(extents) == 3 and _may_be_native(rows, len(positions)):
         assert _native is not None

@@ -45,4 +45,16 @@ def test_rows_are_what_is_read(name: str, dtype: str, is_native: bool,
         for p, value, offset in zip(positions, values, offsets, strict=True):
             block = np.ndarray(shape, dtype, value, offset * size, [s * size for s in strides])
             np.testing.assert_array_equal(rows[p].reshape(shape), block)
-    assert (gathering._native is not None) == (is_native and name != "of four dimensions")
+    assert (gathering._native is not None) == (
+        is_native and name not in ("of four dimensions", "nothing"))
+
+
+@pytest.mark.parametrize("is_native", [False, native])
+@pytest.mark.parametrize("offset", [-1, 6, 1000])
+def test_nothing_beyond_an_array_is_read(offset: int, is_native: bool,
+                                         monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathering, "_native", None)
+    monkeypatch.setattr(gathering, "_spent", 1e12 if is_native else -1e12)
+    rows, value = np.zeros((2, 5), np.float32), np.arange(10, dtype=np.float32)
+    with pytest.raises((ValueError, IndexError, TypeError)):
+        gathering.gather(rows, [0, 1], [value, value.copy()], [3, offset], (5,), (1,))
