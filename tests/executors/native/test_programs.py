@@ -236,3 +236,16 @@ def test_a_long_chain_keeps_its_programs(monkeypatch: pytest.MonkeyPatch) -> Non
             assert x[0].item() == 2000
             tiers.append(looks[-1].tier)
     assert "new" in tiers[0] and tiers[2:] == ["native", "native"]
+
+
+@pytest.mark.parametrize("dtypes", [("float32", "int32"), ("int32", "float32"), ("int64", "float64")])
+def test_what_is_read_as_another_type_is_what_memory_holds(dtypes: tuple[str, str]) -> None:
+    made, read = (getattr(flambeau, name) for name in dtypes)
+    x = flambeau.arange(1, 101).view(10, 10).to(made)
+    flambeau.synchronize()
+    with config.executor("native"):
+        y = x * 2
+        again, beside = y.view(read) + 1, y + 1
+        flambeau.synchronize()
+    expected = x.numpy() * 2
+    assert (again.numpy() == expected.view(dtypes[1]) + 1).all() and (beside.numpy() == expected + 1).all()

@@ -87,10 +87,14 @@ class _Partition:
     def _together(self, signature: Signature, traits: Traits, j: int, k: int) -> int | None:
         """The level at which a node, whose operand j is node k, can be in k's kernel; None if it can not."""
         levels = self.levels[k]
-        if levels is None:
+        if levels is None or not (traits.projects or self._has_type(k, signature.geometries[j])):
             return None
         root = self.root(k)
         return level_beside(signature, traits, j, levels, self.space[root], self.dims[root])
+
+    def _has_type(self, k: int, g: Any) -> bool:
+        """Whether node k is read as elements of its own type: others are what its memory holds."""
+        return not isinstance(g, Geometry) or g.dtype is self.signature(k).outputs[0].dtype
 
     def _place(self, i: int, traits: Traits, reads: list[int], near: dict[int, int]) -> None:
         """Give node i its stage, and its kernel."""
@@ -166,7 +170,7 @@ class _Partition:
             if self.unit[r] != target and r not in moved:
                 return False
             for operand, g in zip(self.nodes[self.last - r].operands, self.signature(r).geometries):
-                if operand is node and (g.offset or space_of(g) != space):
+                if operand is node and (g.offset or space_of(g) != space or not self._has_type(i, g)):
                     return False
         return True
 
