@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import mmap
 import os
 import threading
 from collections.abc import Sequence
@@ -323,3 +324,21 @@ def test_a_forked_process_has_memory_of_its_own() -> None:
             os._exit(0)
         os.waitpid(child, 0)
         assert block.bytes[:4].tolist() == [1] * 4
+
+
+@pytest.mark.skipif(not hasattr(mmap, "MADV_DONTNEED"), reason="this system takes no pages back")
+def test_the_arena_gives_back_what_is_needed_no_more() -> None:
+    from flambeau.executors.native.programs import arena
+
+    own = arena.Arena()
+    first = own.reserve(200 << 20)
+    first.bytes[:200 << 20:4096] = 1
+    own.reserve(100 << 20)
+    for _ in range(2 * arena._LAST):
+        assert own.reserve(70 << 20) is first
+    assert first.bytes[:70 << 20:4096].all()
+    assert not first.bytes[71 << 20:200 << 20].any()
+    first.bytes[:100 << 20:4096] = 2    # a little more is kept
+    for _ in range(2 * arena._LAST):
+        own.reserve(90 << 20)
+    assert first.bytes[:100 << 20:4096].all()

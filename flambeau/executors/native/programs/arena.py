@@ -2,8 +2,8 @@
 
 Note: the arena. Fresh large buffers cost page faults, and small pages cost address look-ups, as much as the
 arithmetic that is done in them. Values that only kernels of one program see lie in one block that all
-programs use in turn, in huge pages where the system grants them. ``FLAMBEAU_ARENA=0`` gives the block back
-after each program.
+programs use in turn, in huge pages where the system grants them. Much that none of the last programs needed
+is given back. ``FLAMBEAU_ARENA=0`` gives the block back after each program.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from ...freed import KEEP
 _HUGE = 2 << 20
 _SPARE = 4
 _LEAST = 64 << 20
+_LAST = 32      # programs
 
 
 class Block:
     """Zeroed memory of its own, freed with this object."""
 
-    __slots__ = ("size", "address", "bytes")
+    __slots__ = ("size", "address", "bytes", "_memory", "_shift")
 
     def __init__(self, size: int) -> None:
         large = size >= _HUGE
@@ -42,6 +43,14 @@ class Block:
         shift = -start % (_HUGE if large else 64)
         self.address = start + shift
         self.bytes = whole[shift:shift + size]
+        self._memory, self._shift = memory, shift
+
+    def give_back(self, first: int) -> None:
+        """Give the system the pages from byte ``first`` on, which are zeroed when they are needed again."""
+        at = self._shift + first
+        at += -at % mmap.PAGESIZE
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._memory.madvise(mmap.MADV_DONTNEED, at, len(self._memory) - at)
 
 
 class Arena:
@@ -54,6 +63,9 @@ class Arena:
 
     def __init__(self) -> None:
         self.block: Block | None = None
+        self._written = 0   # bytes, at most
+        self._needed = 0    # by the last programs,
+        self._programs = 0  # so many of them
         self._cell = ctypes.c_int64()
         self.cell_address = ctypes.addressof(self._cell)
 
@@ -66,7 +78,20 @@ class Arena:
             except (OSError, MemoryError):  # a limit on address space
                 self.block = Block(size)
             self._cell.value = self.block.address
+        self._programs += 1
+        if size > self._needed:
+            self._needed = size
+        if self._programs == _LAST:
+            self._shrink(self.block)
         return self.block
+
+    def _shrink(self, block: Block) -> None:
+        """Give back what the last programs did not need, if it is much."""
+        self._written = max(self._written, self._needed)
+        if self._written - self._needed > _LEAST:
+            block.give_back(self._needed)
+            self._written = self._needed
+        self._needed = self._programs = 0
 
     def rest(self) -> None:
         """No program runs: give the memory back, unless it is to stay."""
@@ -75,6 +100,7 @@ class Arena:
 
     def _drop(self) -> None:
         self.block = None
+        self._written = self._needed = self._programs = 0
         self._cell.value = 0
 
 
