@@ -190,7 +190,7 @@ class LRScheduler:
         self._set_lrs(values)
 
     def _set_lrs(self, values: list[Any]) -> None:
-        for group, lr in zip(self.optimizer.param_groups, values, strict=False):
+        for group, lr in zip(self.optimizer.param_groups, values, strict=True):
             assign(group, "lr", lr)
         self._last_lr: list[Any] = [copied(group["lr"]) for group in self.optimizer.param_groups]
 
