@@ -98,7 +98,9 @@ def test_tensors_in_a_row_and_devices_by_name() -> None:
 
 def test_what_is_shared_out_asks_for_a_process_group() -> None:
     assert fsdp.MixedPrecisionPolicy(torch.float16).reduce_dtype is None and FSDPModule is fsdp.FSDPModule
-    assert not isinstance(torch.nn.ReLU(), FSDPModule)
+    assert not isinstance(torch.nn.ReLU(), (FSDPModule, fsdp.FullyShardedDataParallel))
+    with pytest.raises(RuntimeError, match="FSDP needs a non-CPU accelerator device"):
+        fsdp.FullyShardedDataParallel(torch.nn.ReLU())
     with pytest.raises(ValueError, match="Default process group has not been initialized"):
         fsdp.fully_shard(torch.nn.ReLU())
     with implicit_replication():

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from ...dtypes import dtype
 from ..groups import require_group
+from .fully_sharded_data_parallel import FullyShardedDataParallel
 
 
 class FSDPModule:
@@ -43,4 +44,5 @@ def fully_shard(module: Any, **options: Any) -> NoReturn:
     require_group()
 
 
-__all__ = ["CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "fully_shard"]
+__all__ = ["CPUOffloadPolicy", "FSDPModule", "FullyShardedDataParallel", "MixedPrecisionPolicy",
+           "OffloadPolicy", "fully_shard"]
