@@ -10,6 +10,7 @@ from ..dtypes import BOOL, COMPLEX, FLOATING, INTEGER, LOW_PRECISION, SCALAR_NAM
 from ..graph.operator import Operator
 from ..tensor import Tensor, record
 from ..tensor.construct import tensor as scalar
+from .creation import zeros_like
 from .definition import operand, pointwise_operator, result_dtype
 from .out import CONVERTED, Out, store
 from .registry import api
@@ -117,7 +118,7 @@ def _called(function: Callable[..., Any], second: str) -> Callable[..., Any]:
 def zero_gradient(op: Operator, *names: str) -> None:
     """Declare that the gradient of the operands is zero: piecewise constant functions."""
     for each in names:
-        op.derivative(each)(lambda ctx, grad: grad.new_zeros(grad.shape))
+        op.derivative(each)(lambda ctx, grad: zeros_like(grad))
 
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from .. import dtypes
 from ..tensor import Tensor, assign, record
 from .comparison import where
+from .creation import zeros_like
 from .definition import (
     arithmetic_dtype,
     operand,
@@ -90,7 +91,7 @@ def sgn(m: Any, input: Any) -> Any:
 @sgn.derivative("input", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     if not input.is_complex():
-        return grad.new_zeros(grad.shape)
+        return zeros_like(grad)
     # z / |z| turns with z and does not grow: the gradient's radial part vanishes.
     size, direction = abs(input), sgn(input)
     radial = (grad * direction.conj()).real

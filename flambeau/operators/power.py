@@ -14,6 +14,7 @@ from ..tensor import Tensor, record
 from .arithmetic import conjugate
 from .casting import cast
 from .comparison import where
+from .creation import zeros_like
 from .definition import arithmetic_dtype, operand, pointwise_geometry, pointwise_operator, result_dtype
 from .domain import not_implemented, require_tensor
 from .registry import api
@@ -73,7 +74,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor, exponent: Any) -> Tensor:
 def _by_base(grad: Tensor, input: Tensor, exponent: Any) -> Tensor:
     """d(x^p)/dx = p x^(p - 1)."""
     if exponent == 0:
-        return grad.new_zeros(grad.shape)
+        return zeros_like(grad)
     if exponent == 1:
         return grad
     if exponent == 2:

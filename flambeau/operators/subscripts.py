@@ -25,6 +25,7 @@ from . import index_operators
 from .arguments import type_in_words
 from .casting import cast
 from .creation import filled
+from .elements import assign_number
 from .expanding import UNSQUEEZE
 from .extents import type_name
 from .looking import look
@@ -239,7 +240,10 @@ def getitem(self: Tensor, key: Any) -> Tensor:
 
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """``x[key] = value``, written in place."""
-    number = value.__class__ in (int, float, bool, complex)
+    kind = value.__class__
+    if (kind is float or kind is int) and assign_number(self, key, value):
+        return
+    number = kind in (int, float, bool, complex)
     if number and self._geometry.dtype in (dtypes.float16, dtypes.bfloat16):
         value = _rounded(value, self._geometry.dtype)
     elif not number and not isinstance(value, Tensor):

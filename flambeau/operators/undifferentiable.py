@@ -10,6 +10,7 @@ from typing import Any
 
 from ..graph.geometry import Geometry
 from ..tensor import Tensor, record, state
+from .creation import zeros_like
 from .definition import Operator, operator
 
 
@@ -40,7 +41,7 @@ def draws_of(name: str, *parameters: str, grad_name: str | None = None) -> Opera
     found = Operator(name, lambda m, draws, *parameters: draws, lambda operands, attributes: operands[0],
                      ("draws", *parameters), grad_name=grad_name)
     for each in parameters:
-        found.derivative(each)(lambda ctx, grad: grad.new_zeros(grad.shape))
+        found.derivative(each)(lambda ctx, grad: zeros_like(grad))
     return found
 
 

@@ -194,7 +194,7 @@ def _written_at_once(storage: Storage, geometry: Geometry, result: Tensor) -> bo
         return False
     if not storage.exposed and (
             geometry.numel == storage.size or getrefcount(storage.node) > UNHELD
-            or getrefcount(value) > UNHELD + 1 or not value.flags.writeable or not _is_unshared(value)):
+            or getrefcount(value) > UNHELD + 1 or not value.flags.writeable or not is_unshared(value)):
         return False
     read(value, geometry)[...] = read(source, result._geometry)
     if not storage.exposed:
@@ -203,7 +203,7 @@ def _written_at_once(storage: Storage, geometry: Geometry, result: Tensor) -> bo
     return True
 
 
-def _is_unshared(value: Any) -> bool:
+def is_unshared(value: Any) -> bool:
     """Whether an array has its memory alone: flattened, a result may be a view whose base nobody else has."""
     base = value.base
     return base is None or (base.__class__ is np.ndarray and base.base is None and base.flags.owndata

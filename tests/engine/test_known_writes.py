@@ -94,6 +94,61 @@ def test_indices_are_checked_anew() -> None:
 
 
 @pytest.mark.usefixtures("_auto")
+def test_numbers_in_a_new_tensor_leave_nothing_to_compute() -> None:
+    table, line = torch.zeros(4, 5, dtype=torch.int64), torch.full((6,), 0.5)
+    for i in range(4):
+        for j in range(5):
+            table[i, j] = i * j
+        line[-1 - i] = i
+        table[i].t()[0] = 7
+    assert {node.signature.operator.name for node in pending.nodes} <= {"full"} and table._version == 24
+    assert table.tolist() == [[7, *[i * j for j in range(1, 5)]] for i in range(4)]
+    assert line.tolist() == [0.5, 0.5, 3, 2, 1, 0]
+
+
+@pytest.mark.usefixtures("_auto")
+def test_a_number_is_written_where_others_do_not_see_it() -> None:
+    base = torch.zeros(4)
+    copied, later, view = base.clone(), base + 1, base[1:]
+    base[2] = 5.0
+    view[0] = 4
+    assert base.tolist() == [0, 4, 5, 0] and copied.sum().item() == 0 and later.sum().item() == 4
+    array = base.numpy()
+    base[3] = 6
+    assert array.tolist() == [0, 4, 5, 6]
+    ready = torch.ones(3, requires_grad=True)
+    factor = _known(torch.ones(3))
+    loss = (ready * factor).sum()
+    factor[1] = 2
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+        ready[0] = 1.0
+    with torch.no_grad():
+        ready[0] = 3.0
+    assert ready.tolist() == [3, 1, 1]
+
+
+@pytest.mark.usefixtures("_auto")
+@pytest.mark.parametrize(("make", "key", "value", "error"), [
+    (lambda: torch.zeros(3), 3, 1.0, "index 3 is out of bounds for dimension 0 with size 3"),
+    (lambda: torch.zeros(2, 3), (1, -4), 1.0, "index -4 is out of bounds for dimension 1 with size 3"),
+    (lambda: torch.zeros(3), (0, 0), 1.0, "too many indices"),
+    (lambda: torch.zeros(3), 0, 1e300, "cannot be converted to type float without overflow"),
+    (lambda: torch.zeros(3, dtype=torch.uint8), 0, 300, "converted to type uint8_t without overflow"),
+    (lambda: torch.zeros(1).expand(3), 0, 1.0, ""),
+])
+def test_wrong_numbers_and_places(make: Callable[[], Any], key: Any, value: Any, error: str) -> None:
+    x = make()
+    if not error:
+        x[key] = value
+        assert x.tolist() == [value] * 3
+        return
+    with pytest.raises((IndexError, RuntimeError), match=error):
+        x[key] = value
+
+
+@pytest.mark.usefixtures("_auto")
 def test_a_moving_place_is_no_new_graph() -> None:
     buffer, row = _known(torch.zeros(40, 4), torch.ones(4))
     tiers = []
