@@ -272,6 +272,8 @@ def test_an_exception_in_a_backward_hook_passes_through(torch: Any) -> None:
     assert x.grad.tolist() == [3, 3]
 
 
+# An interrupt may fall into an import, or into another package: what is open then is closed by nobody.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_interruption_leaves_the_last_valid_values(torch: Any) -> None:
     """Ctrl-C anywhere in a training loop: every tensor has a whole value, and training can go on."""
     model, optimizer, x, y = regression(torch)
