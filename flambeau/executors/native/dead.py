@@ -10,37 +10,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import attrgetter
 from sys import getrefcount
-from typing import Any
 
 from ...graph.node import Node
 from ...graph.recent import Recent
 
 _signature = attrgetter("signature")
-_dead: Recent[tuple[Any, ...], tuple[int, ...]] = Recent(1 << 10)   # their places, last one first
+# Their places, last one first, by a number for the signatures: to keep those alive would take much memory,
+# and where two graphs have one number, nothing is let go of that anybody holds.
+_dead: Recent[int, tuple[int, ...]] = Recent(1 << 10)
 _SHORT = 256        # nodes of a graph of which that is remembered
-Numbered = tuple[tuple[Any, ...], list[int]]
+Numbered = tuple[int, list[int]]
 
 
 def drop_dead(pending: list[Node]) -> bool:
     """Let go of pending nodes that nobody needs, as far as they are remembered; whether any were."""
-    signatures = tuple(map(_signature, pending))
-    for k in _dead.get(signatures) or _dead.recall(signatures) or ():
-        if getrefcount(pending[k]) > _IN_LIST:
+    recorded, number = len(pending), hash(tuple(map(_signature, pending)))
+    for k in _dead.get(number) or _dead.recall(number) or ():
+        if k >= recorded or getrefcount(pending[k]) > _IN_LIST:
             break
         del pending[k]
-    return len(pending) < len(signatures)
+    return len(pending) < recorded
 
 
 def numbered(pending: list[Node]) -> Numbered | None:
     """What ``note_dead`` is to be told of pending nodes; None of many."""
-    return (tuple(map(_signature, pending)), [*map(id, pending)]) if len(pending) <= _SHORT else None
+    return (hash(tuple(map(_signature, pending))), [*map(id, pending)]) if len(pending) <= _SHORT else None
 
 
 def note_dead(before: Numbered, live: Sequence[Node]) -> None:
     """Remember which nodes, of those that were pending, are not among those that are needed."""
-    signatures, ids = before
+    number, ids = before
     needed = {*map(id, live)}
-    _dead.keep(signatures, tuple([k for k in range(len(ids) - 1, -1, -1) if ids[k] not in needed]))
+    _dead.keep(number, tuple([k for k in range(len(ids) - 1, -1, -1) if ids[k] not in needed]))
 
 
 def _in_list() -> int:
