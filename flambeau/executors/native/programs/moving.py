@@ -18,6 +18,7 @@ from ....graph.node import Node, Signature, constant
 from ....graph.recent import Recent
 from .outline import Reading
 
+_numbers: Recent[Signature, int] = Recent(1 << 13)
 _placed: Recent[Signature, tuple[int, ...]] = Recent(1 << 13)
 _read: Recent[Signature, tuple[int, ...]] = Recent(1 << 13)     # of graphs whose parts are read apart
 _form = attrgetter("form")
@@ -26,7 +27,17 @@ _settled: Recent[Any, Signature] = Recent(1 << 12)
 
 def without_places(signatures: Sequence[Signature]) -> int:
     """A number for what signatures are except for offsets of operands."""
-    return hash(tuple([(s.operator, s.attributes, s.outputs, *map(_kind, s.geometries)) for s in signatures]))
+    return hash(tuple([_numbers.get(s) or _number(s) for s in signatures]))
+
+
+def _number(signature: Signature) -> int:
+    """The same for one signature; most come in graph after graph."""
+    found = _numbers.recall(signature)
+    if found is None:
+        kinds = map(_kind, signature.geometries)
+        found = hash((signature.operator, signature.attributes, signature.outputs, *kinds))
+        _numbers.keep(signature, found)
+    return found
 
 
 def _kind(geometry: Any) -> Any:
