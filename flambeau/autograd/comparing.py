@@ -50,7 +50,7 @@ _NAMES = {TENSOR_STORAGE: "_storage", TENSOR_COUNTER: "_counter", TENSOR_GEOMETR
 _kept: dict[str, Any] = {}      # for ever, since native code refers to it
 
 # Compares the tape that begins at a GradFn: GradFns and leaves as they are found, and nodes that are kept.
-Comparer = Callable[[GradFn], tuple[list[Any], list[Any]] | None]
+Comparer = Callable[[GradFn], list[list[Any]] | None]
 
 
 def comparer(stops: Sequence[Any], found: int) -> Comparer | None:

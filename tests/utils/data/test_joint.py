@@ -133,14 +133,15 @@ def test_same_as_one_by_one(name: str, collate: Any) -> None:
         alone = _flat(default_collate([data[i] for i in range(16 * k, 16 * k + 16)]))
         for a, b in zip(alone, batch, strict=True):
             assert a.dtype == b.dtype and a.shape == b.shape
-            np.testing.assert_allclose(a, b, rtol=2e-6, atol=3e-7)
+            # Sums over a whole batch are added up in another order, which the quotient magnifies.
+            np.testing.assert_allclose(a, b, rtol=2e-6, atol=3e-7 if name == "standardized" else 1e-7)
 
 
 def test_same_in_worker_processes() -> None:
     here, _ = _waited("flipped, then normalized")
     loader = DataLoader(_Of("flipped, then normalized"), batch_size=16, num_workers=2)
     for a, b in zip(here, map(_flat, loader), strict=True):
-        np.testing.assert_allclose(a, b, rtol=2e-6, atol=3e-7)
+        np.testing.assert_allclose(a, b, rtol=2e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", ["normalized", "flipped, then normalized", "cropped, then flipped", "bytes",

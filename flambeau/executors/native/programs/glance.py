@@ -22,7 +22,7 @@ from ...freed import KEEP
 from . import glancing as at
 from . import runtime
 from .arena import arena
-from .objects import REFERENCES_AT, SIZE_AT, TUPLE_AT, TYPE_AT, address_of, table_of
+from .objects import REFERENCES_AT, SIZE_AT, TUPLE_AT, TYPE_AT, address_of, slot_of, table_of
 from .outline import INNER, LEAF, UNHELD, Outline
 from .program import Program
 from .results import Method, numpy_table, row_of
@@ -190,8 +190,10 @@ def _is_as_read() -> bool:
     node.value = value
     return references == 3 and numpy_table() != 0 \
         and [read(id(node) + TYPE_AT).value, read(id(node) + at.SIGNATURE_AT).value,
-             *[read(id(node) + at_slot).value for at_slot in (at.OPERANDS_AT, at.SITE_AT, at.VALUE_AT)]] \
+             *[read(id(node) + slot).value for slot in (at.OPERANDS_AT, at.SITE_AT, at.VALUE_AT)]] \
         == [id(Node), id(None), id(operands), id(site), id(value)] \
+        and [slot_of(Node, name) for name in ("signature", "operands", "site", "value")] \
+        == [at.SIGNATURE_AT, at.OPERANDS_AT, at.SITE_AT, at.VALUE_AT] \
         and [read(id(operands) + TUPLE_AT + 8 * i).value for i in range(3)] == [*map(id, operands)] \
         and read(id(operands) + SIZE_AT).value == 3 and read(id(held) + SIZE_AT).value == 2
 
