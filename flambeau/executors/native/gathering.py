@@ -18,10 +18,10 @@ from typing import Any
 from .llvm.build import Module
 from .llvm.code import kernel
 from .programs import runtime
+from .programs.objects import DATA_AT, EXTENTS_AT, ITEMS_AT
 from .templates.copying import define_run, element
 
 COUNT, EXTENTS, STEPS, FIRST, LAST, LIST, TABLE = 0, 1, 4, 7, 8, 9, 10
-LENGTHS_AT = 32     # of an array object (Note: array objects): the pointer to its extents
 
 
 @kernel("gather")
@@ -39,17 +39,17 @@ def _kernel(size: int) -> str:
 
         count, (outer, middle, inner) = word(COUNT), [word(EXTENTS + d) for d in range(3)]
         steps = [f.mul(word(STEPS + d), size) for d in range(3)]
-        items = f.read("ptr", f.at(word(LIST, "ptr"), runtime.ITEMS_AT, "i8"), 8)
+        items = f.read("ptr", f.at(word(LIST, "ptr"), ITEMS_AT, "i8"), 8)
         length = f.mul(inner, size)
-        block, to = f.mul(f.mul(outer, middle), length), of(count, runtime.DATA_AT)
+        block, to = f.mul(f.mul(outer, middle), length), of(count, DATA_AT)
         together, backwards = f.compare("eq", steps[2], size), f.compare("eq", steps[2], -size)
         with f.loop(0, count) as i:
             begin = word(f.add(i, TABLE))
             too_soon = f.compare("slt", f.add(begin, word(FIRST)), 0)
-            too_late = f.compare("sge", f.add(begin, word(LAST)), f.read("i64", of(i, LENGTHS_AT), 8))
+            too_late = f.compare("sge", f.add(begin, word(LAST)), f.read("i64", of(i, EXTENTS_AT), 8))
             with f.when(f.emit(f"or i1 {too_soon}, {too_late}")):
                 f.give(1)
-            source = f.at(of(i, runtime.DATA_AT), f.mul(begin, size), "i8")
+            source = f.at(of(i, DATA_AT), f.mul(begin, size), "i8")
             row = word(f.add(f.add(i, count), TABLE))
             target = f.variable("ptr", f.at(to, f.mul(row, block), "i8"))
             with f.loop(0, outer) as a, f.loop(0, middle) as b:

@@ -13,15 +13,14 @@ Python's and NumPy's.
 from __future__ import annotations
 
 from ..llvm.build import Function, Module
+from .objects import DATA_AT, FLAGS_AT, HANDLER_AT, ITEMS_AT
 from .pool import BEFORE, GIVEN, LARGE, SIZE, Pool, get, is_null, put
 
 ELEMENTS, TYPE, BYTES = range(3)
 ROW_WORDS = 3
 ARRAY_TYPE, HANDLER, POOL, NEW_ARRAY, NEW_LIST, HOLD, LET_GO, NO_MEMORY = range(8)
 
-_FLAGS_AT, HANDLER_AT = 64, 88   # (Note: array objects)
 _OWNS, _PLAIN = 0x4, 0x501      # flags: frees its memory; in order, aligned, may be written
-_ITEMS_AT, _DATA_AT = 24, 16
 _ALIGN = 64
 _LEAST = 1 << 10      # bytes
 
@@ -116,7 +115,7 @@ def new_array(module: Module, memory: Memory) -> Function:
             with f.when(is_null(f, array)):
                 f.run(memory.give, pool, data.get())
                 f.give("null")
-            owner, flags = get(f, "%table", HANDLER, "ptr"), f.at(array, _FLAGS_AT, "i8")
+            owner, flags = get(f, "%table", HANDLER, "ptr"), f.at(array, FLAGS_AT, "i8")
             f.effect(f"call void {hold}(ptr {owner})")
             f.write("ptr", owner, f.at(array, HANDLER_AT, "i8"), 8)
             f.write("i32", f.emit(f"or i32 {f.read('i32', flags, 4)}, {_OWNS}"), flags, 4)
@@ -130,12 +129,12 @@ def new_arrays(module: Module, new: Function) -> None:
     ``self``: an array of words: the address of the table, the number of rows, the rows.
     """
     with module.function("new_arrays", [("ptr", "%self"), ("ptr", "%nothing")], "ptr") as f:
-        words = f.read("ptr", f.at("%self", _DATA_AT, "i8"), 8)
+        words = f.read("ptr", f.at("%self", DATA_AT, "i8"), 8)
         table, count = get(f, words, 0, "ptr"), get(f, words, 1)
         found = f.emit(f"call ptr {get(f, table, NEW_LIST, 'ptr')}(i64 {count})")
         with f.when(is_null(f, found)):
             f.give("null")
-        items = f.read("ptr", f.at(found, _ITEMS_AT, "i8"), 8)
+        items = f.read("ptr", f.at(found, ITEMS_AT, "i8"), 8)
         with f.loop(0, count) as i:
             array = str(f.run(new, table, f.at(f.at(words, 2, "i64"), f.mul(i, ROW_WORDS), "i64")))
             with f.when(is_null(f, array)):

@@ -14,6 +14,7 @@ from ...freed import KEEP, MOST_KEPT
 from ..llvm import code
 from . import new_arrays as at
 from . import runtime
+from .objects import HANDLER_AT
 from .pool import LIMIT, POOL_WORDS
 
 _FROM_TYPE, _CURRENT_HANDLER = 94, 305     # of the functions that NumPy promises to C programs
@@ -71,7 +72,7 @@ def _owner_is_known() -> bool:
     """Whether arrays name what frees them where native code writes it (Note: array objects)."""
     current = ctypes.PYFUNCTYPE(ctypes.py_object)(_array_function(_CURRENT_HANDLER))()
     probe = np.zeros(1)
-    return ctypes.c_int64.from_address(id(probe) + at.HANDLER_AT).value == id(current)
+    return ctypes.c_int64.from_address(id(probe) + HANDLER_AT).value == id(current)
 
 
 def _new_table() -> int:

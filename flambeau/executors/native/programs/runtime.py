@@ -30,6 +30,7 @@ import numpy as np
 from ..llvm.build import Function, Module
 from ..llvm.code import kernels
 from .new_arrays import Memory, handler, new_array, new_arrays
+from .objects import BASE_AT, DATA_AT, EXTENTS_AT, FLAGS_AT, ITEMS_AT, TYPE_AT
 
 (PATCHES, PATCH_TABLE, ARRAYS, STEPS, FIRST, LAST, SCRATCH, ARRAY_TYPE, FAILED, COMPLETED, TEAM,
  OWNED, COUNT, BOUND) = range(14)
@@ -40,15 +41,7 @@ POSITION, PROGRAM, ACTIVE, LIMIT, ROUND, QUIT = range(6)
 TEAM_WORDS = 64
 MUTEX, CONDITION = 16, 40
 
-# Note: array objects. NumPy promises this layout of its array objects to C programs: after the object's
-# header the pointer to the data, the number of dimensions, pointers to extents and strides, base, dtype and
-# flags, of which the lowest bit says that the elements lie in order without gaps, and another one that they
-# may be written. Of a list there come the number of elements and a pointer to their addresses.
-# ``layout_is_known`` checks it once.
-ITEMS_AT = 24
-_TYPE_AT, DATA_AT, _BASE_AT, _FLAGS_AT = 8, 16, 48, 64
-_WRITEABLE = 0x400
-
+_WRITEABLE = 0x400      # of an array object's flags (Note: array objects)
 _SPINS = 4000  # rounds of waiting before a thread offers its core to others
 
 
@@ -63,11 +56,12 @@ def layout_is_known() -> bool:
     if [read(items + 8 * i).value for i in range(3)] != list(map(id, arrays)):
         return False
     return all(read(id(x) + DATA_AT).value == x.__array_interface__["data"][0]
-               and read(id(x) + _TYPE_AT).value == id(np.ndarray)
-               and read(id(x) + _BASE_AT).value == (0 if x.base is None else id(x.base))
-               and (ctypes.c_int32.from_address(id(x) + _FLAGS_AT).value & 1) == x.flags.c_contiguous
+               and read(id(x) + TYPE_AT).value == id(np.ndarray)
+               and read(read(id(x) + EXTENTS_AT).value).value == len(x)
+               and read(id(x) + BASE_AT).value == (0 if x.base is None else id(x.base))
+               and (ctypes.c_int32.from_address(id(x) + FLAGS_AT).value & 1) == x.flags.c_contiguous
                and bool(ctypes.c_int32.from_address(id(x)
-                                                    + _FLAGS_AT).value & _WRITEABLE) == x.flags.writeable
+                                                    + FLAGS_AT).value & _WRITEABLE) == x.flags.writeable
                for x in arrays)
 
 
@@ -95,10 +89,10 @@ def _bind(module: Module) -> Function:
             patch = f.at(table, f.mul(i, 3), "i64")
             position = _get(f, patch, 1)
             array = f.read("ptr", f.at(arrays, position, "i64"), 8)
-            kind = f.read("i64", f.at(array, _TYPE_AT, "i8"), 8)
+            kind = f.read("i64", f.at(array, TYPE_AT, "i8"), 8)
             with f.when(f.compare("ne", kind, wanted)):
                 f.give(f.add(position, 1))
-            flags = f.read("i32", f.at(array, _FLAGS_AT, "i8"), 4)
+            flags = f.read("i32", f.at(array, FLAGS_AT, "i8"), 4)
             ordered = f.emit(f"trunc i32 {flags} to i1")
             with f.otherwise(ordered):
                 f.give(f.add(position, 1))
@@ -106,9 +100,9 @@ def _bind(module: Module) -> Function:
             f.write("i64", f.add(data, _get(f, patch, 2)), _get(f, patch, 0, "ptr"), 8)
         with f.loop(_get(f, "%program", OWNED), _get(f, "%program", COUNT)) as i:
             array = f.read("ptr", f.at(arrays, i, "i64"), 8)
-            with f.when(f.compare("ne", f.read("i64", f.at(array, _BASE_AT, "i8"), 8), 0)):
+            with f.when(f.compare("ne", f.read("i64", f.at(array, BASE_AT, "i8"), 8), 0)):
                 f.give(-1)
-            flags = f.read("i32", f.at(array, _FLAGS_AT, "i8"), 4)
+            flags = f.read("i32", f.at(array, FLAGS_AT, "i8"), 4)
             with f.when(f.emit(f"icmp eq i32 {f.emit(f'and i32 {flags}, {_WRITEABLE}')}, 0")):
                 f.give(-1)
         f.give(0)
