@@ -58,26 +58,17 @@ def compute_pending(cause: str, keep: int = 0) -> None:
         recorded = computed = len(pending.nodes) - keep
         live: list[Node] = []
         failed: list[Node] | None = None
-        before = None
         try:
             ran.clear()
-            if recorded <= LARGEST and not keep and settings.executor in _WITH_PROGRAMS \
-                    and not (settings.verify or pending.watchers):
+            at_once = recorded <= LARGEST and not keep and settings.executor in _WITH_PROGRAMS \
+                and not (settings.verify or pending.watchers)
+            if at_once:
                 failed = native.replay(pending.nodes, live)
-                if failed is None and dead.drop_dead(pending.nodes):
-                    computed = len(pending.nodes)
-                    failed = native.replay(pending.nodes, live)
-                elif failed is None:
-                    before = dead.numbered(pending.nodes)
             if failed is None:
-                pending.take_live(live, keep)
-                if not live:
+                computed, failed = _compute_needed(live, keep, at_once)
+                if not computed:
                     _budget.start_again()
                     return
-                computed = len(live)
-                if before is not None and computed < recorded:
-                    dead.note_dead(before, live)
-                failed = _execute(live)
         except BaseException:
             # Interrupted: what is left is still pending, in order, before anything recorded since.
             if live and not (pending.nodes and pending.nodes[0] is live[-1]):
@@ -96,6 +87,31 @@ def compute_pending(cause: str, keep: int = 0) -> None:
 
 
 _WITH_PROGRAMS = frozenset(("auto", "native"))
+
+
+def _compute_needed(live: list[Node], keep: int, replayed: bool) -> tuple[int, list[Node]]:
+    """Compute those pending nodes that are needed, by way of ``live``: how many they are, and what failed.
+
+    ``replayed``: whether it was tried to know the graph at once, without sorting that out. It is tried again
+    without the nodes that nobody needed when it came before (Note: dead nodes).
+    """
+    nodes = pending.nodes
+    number: int | None = None
+    ids: list[int] = []
+    if replayed:
+        number = dead.drop_dead(nodes)
+        if number is None:
+            computed = len(nodes)
+            failed = native.replay(nodes, live)
+            if failed is not None:
+                return computed, failed
+        elif len(nodes) <= dead.SHORT:
+            ids += map(id, nodes)
+    pending.take_live(live, keep)
+    computed = len(live)
+    if number is not None and computed < len(ids):
+        dead.note_dead(number, ids, live)
+    return computed, _execute(live) if live else []
 
 
 def _tier() -> str:

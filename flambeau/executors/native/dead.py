@@ -7,7 +7,6 @@ such nodes were in graphs that came is remembered: they are let go of, if nobody
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from operator import attrgetter
 from sys import getrefcount
 
@@ -18,28 +17,24 @@ _signature = attrgetter("signature")
 # Their places, last one first, by a number for the signatures: to keep those alive would take much memory,
 # and where two graphs have one number, nothing is let go of that anybody holds.
 _dead: Recent[int, tuple[int, ...]] = Recent(1 << 10)
-_SHORT = 256        # nodes of a graph of which that is remembered
-Numbered = tuple[int, list[int]]
+SHORT = 256         # nodes of a graph of which that is remembered
 
 
-def drop_dead(pending: list[Node]) -> bool:
-    """Let go of pending nodes that nobody needs, as far as they are remembered; whether any were."""
+def drop_dead(pending: list[Node]) -> int | None:
+    """Let go of pending nodes that nobody needs, as far as they are remembered.
+
+    None if there were any; else the number for what is pending, which ``note_dead`` is to be told.
+    """
     recorded, number = len(pending), hash(tuple(map(_signature, pending)))
     for k in _dead.get(number) or _dead.recall(number) or ():
         if k >= recorded or getrefcount(pending[k]) > _IN_LIST:
             break
         del pending[k]
-    return len(pending) < recorded
+    return number if len(pending) == recorded else None
 
 
-def numbered(pending: list[Node]) -> Numbered | None:
-    """What ``note_dead`` is to be told of pending nodes; None of many."""
-    return (hash(tuple(map(_signature, pending))), [*map(id, pending)]) if len(pending) <= _SHORT else None
-
-
-def note_dead(before: Numbered, live: Sequence[Node]) -> None:
-    """Remember which nodes, of those that were pending, are not among those that are needed."""
-    number, ids = before
+def note_dead(number: int, ids: list[int], live: list[Node]) -> None:
+    """Remember which nodes, of those with ``ids`` that were pending, are not among those that are needed."""
     needed = {*map(id, live)}
     _dead.keep(number, tuple([k for k in range(len(ids) - 1, -1, -1) if ids[k] not in needed]))
 
