@@ -47,43 +47,66 @@ def user_site(depth: int = 2) -> Site:
     return user_frame(sys._getframe(depth))
 
 
-def compute_pending(cause: str, keep: int = 0) -> None:
-    """Compute everything pending that is still reachable, but the ``keep`` nodes recorded last."""
-    if not pending.nodes:
+def compute_pending(cause: str, keep: int = 0, inside: int = 2) -> None:
+    """Compute everything pending that is still reachable, but the ``keep`` nodes recorded last.
+
+    ``inside``: how many frames, this one included, are surely not the user's.
+    """
+    nodes = pending.nodes
+    if not nodes:
         return
     if first_draws.waits and (drawn := first_draws.end(cause)):
-        compute_pending("draws", len(pending.nodes) - drawn)
+        compute_pending("draws", len(nodes) - drawn)
+    failures = None
     with pending.lock:
         began = _clock()
-        recorded = computed = len(pending.nodes) - keep
-        live: list[Node] = []
-        failed: list[Node] | None = None
-        try:
-            ran.clear()
-            at_once = recorded <= LARGEST and not keep and settings.executor in _WITH_PROGRAMS \
-                and not (settings.verify or pending.watchers)
-            if at_once:
-                failed = native.replay(pending.nodes, live)
-            if failed is None:
-                computed, failed = _compute_needed(live, keep, at_once)
-                if not computed:
-                    _budget.start_again()
-                    return
-        except BaseException:
-            # Interrupted: what is left is still pending, in order, before anything recorded since.
-            if live and not (pending.nodes and pending.nodes[0] is live[-1]):
-                pending.nodes[:0] = live[::-1]
-            raise
-        _budget.start_again()
-        failures = _with_lines(failed) if failed else None
-        site = user_frame(_frame(2))    # not the caller, which is no user's
-        looks.append(_tuple(Look, (cause, site, recorded, computed, _clock() - began,
-                                   ran[0] if len(ran) == 1 else _tier(), tuple(measured))))
-        measured.clear()
+        recorded = computed = len(nodes) - keep
+        tier = "native"
+        with_programs = not (keep or settings.verify or pending.watchers) \
+            and settings.executor in _WITH_PROGRAMS
+        arrays = native.book.look_up(nodes) if with_programs and not settings.kernel_times else None
+        if arrays is not True:
+            computed, failures = _compute(keep, with_programs, arrays)
+            if not computed:
+                _budget.start_again()
+                return
+            tier = ran[0] if len(ran) == 1 else _tier()
+        if _budget.counted:
+            _budget.start_again()
+        site = user_frame(_frame(inside))
+        looks.append(_tuple(Look, (cause, site, recorded, computed, _clock() - began, tier,
+                                   tuple(measured) if measured else ())))
+        if measured:
+            measured.clear()
         for listener in listeners:
             listener(looks[-1])
     if failures is not None:
         raise failures
+
+
+def _compute(keep: int, with_programs: bool,
+             arrays: list[Any] | None) -> tuple[int, BaseException | None]:
+    """How many nodes were computed, and the first error.
+
+    ``with_programs``: whether the graph may be known before it is sorted out what is needed; ``arrays``: of a
+    known one in which a kernel has failed.
+    """
+    live: list[Node] = []
+    failed: list[Node] | None = None
+    computed = len(pending.nodes) - keep
+    at_once = with_programs and computed <= LARGEST
+    try:
+        ran.clear()
+        if at_once:
+            failed = native.replay(pending.nodes, live, arrays)
+        if failed is None:
+            computed, failed = _compute_needed(live, keep, at_once)
+    except BaseException:
+        # Interrupted: what is left is still pending, in order, before anything recorded since.
+        if live and not (pending.nodes and pending.nodes[0] is live[-1]):
+            pending.nodes[:0] = live[::-1]
+        raise
+    return computed, _with_lines(failed) if failed else None
 
 
 _WITH_PROGRAMS = frozenset(("auto", "native"))
@@ -154,7 +177,7 @@ def value_of(storage: Storage, cause: str) -> np.ndarray[Any, Any]:
     values_read[0] += 1
     node = storage.node
     if node.value is None:
-        compute_pending(cause)
+        compute_pending(cause, inside=3)
         if node.value is None:  # another thread is computing it, or had not appended it yet
             with pending.lock:
                 compute_pending(cause)

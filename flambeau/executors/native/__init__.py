@@ -42,8 +42,16 @@ def expect_steps() -> None:
         notes.expect()
 
 
-def _no_replay(pending: list[Node], live: list[Node]) -> list[Node] | None:
+def _no_replay(pending: list[Node], live: list[Node], arrays: list[Any] | None = None) -> list[Node] | None:
     return None
+
+
+class _NoBook:
+    """What is asked until there is a native executor."""
+
+    @staticmethod
+    def look_up(pending: list[Node]) -> None:
+        """No graph is known."""
 
 
 def recorder(steps: Any, first: int) -> Callable[[list[Any]], list[Node]] | None:
@@ -54,10 +62,13 @@ def recorder(steps: Any, first: int) -> Callable[[list[Any]], list[Node]] | None
     return native(steps, first)
 
 
+# Its ``look_up`` computes what is pending if that is a short graph that is known: True; None if it is not:
+# then nothing was done. A list is to be handed on to ``replay``: a kernel has failed.
+book: Any = _NoBook
 # Computes what is pending (first one first) if that is a graph whose program is known at once. Returns what
 # ``run`` does; None if it is not: then nothing was done. On an interrupt the nodes not yet computed are in
 # the other list, last one first, if they are not pending any more.
-replay: Callable[[list[Node], list[Node]], list[Node] | None] = _no_replay
+replay: Callable[..., list[Node] | None] = _no_replay
 
 
 @functools.cache
@@ -68,12 +79,13 @@ def _expect_programs() -> None:
 
 def _executor() -> Callable[[list[Node], bool], list[Node]]:
     """The native executor; llvmlite is imported by the first call."""
-    global _execute, replay
+    global _execute, book, replay
     if _execute is None:
         try:
+            from .run import book as known_graphs  # likewise
             from .run import replay as known_again  # likewise
             from .run import run as native  # needs llvmlite, which may not be there
-            _execute, replay = native, known_again
+            _execute, book, replay = native, known_graphs, known_again
             rest_between_products()     # also where no graph was early
         except ImportError as error:
             _log.warning("the native tier needs llvmlite (%s): interpreting instead", error)
@@ -85,4 +97,4 @@ def _interpret(nodes: list[Node], forced: bool) -> list[Node]:
     return interpreter.run(nodes)
 
 
-__all__ = ["auto", "expect_steps", "recorder", "replay", "run"]
+__all__ = ["auto", "book", "expect_steps", "recorder", "replay", "run"]

@@ -1,8 +1,8 @@
 """The native executor: programs of kernels where it has them, the interpreter's kernels in between.
 
-A look asks ``replay`` first, which knows a graph again before it is sorted out what of all that is pending is
-needed: by a glance, if it is short (Note: glances), else by its outline. Otherwise ``run`` gets the nodes
-that are needed, and finds their program, makes it (Note: known graphs), or has them interpreted.
+A look asks the book, then ``replay``, which know a graph again before it is sorted out what of all that is
+pending is needed: by a glance (Note: glances), or by its outline. Otherwise ``run`` gets the nodes that are
+needed, and finds their program, makes it (Note: known graphs), or has them interpreted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .. import interpreter
 from ..freed import keep_freed_memory
 from ..measure import ran
 from .programs.glance import glance_at, none
-from .programs.known import Entry, is_strange, moved, program_of, replays
+from .programs.known import Entry, book, is_strange, moved, program_of, replays
 from .programs.outline import Reading
 from .programs.pieces import LARGE, lengths, strangers
 from .tiers import LARGEST
@@ -45,13 +45,16 @@ def run(nodes: list[Node], forced: bool = True) -> list[Node]:
     return interpreter.run(nodes)
 
 
-def replay(pending: list[Node], live: list[Node]) -> list[Node] | None:
+def replay(pending: list[Node], live: list[Node],
+           arrays: list[Any] | None = None) -> list[Node] | None:
     """Compute what is pending (first one first) if that is a graph whose program is known at once.
 
     That is one of which every node is needed, as its reference counts say: nothing has to be sorted out, no
     matter what came before. Returns and promises what ``native.replay`` says.
     """
     signatures = tuple(map(_signature, pending))
+    if arrays is not None:
+        return _replay(book.entry(signatures), pending, live, arrays)
     entry = replays.get(signatures) or moved(pending)
     if entry is None:
         return None
@@ -88,6 +91,8 @@ def _replay(entry: Entry, pending: list[Node], live: list[Node],
     failed = entry.program.run(live, flat, arrays)
     if entry.glance is None:
         entry.glance = glance_at(outline, entry.program)
+        if count < LARGE:
+            book.enter(entry.signatures[::-1], entry, entry.glance)
     return failed
 
 

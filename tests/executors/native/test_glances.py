@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from functools import partial
 from importlib import import_module
 
 import numpy as np
@@ -14,7 +15,8 @@ pytest.importorskip("llvmlite")
 import flambeau as torch
 from flambeau import config
 from flambeau.engine import looks
-from flambeau.executors.native.programs import glance, known
+from flambeau.executors import native
+from flambeau.executors.native.programs import book, glance, known
 
 
 @pytest.fixture(autouse=True)
@@ -24,20 +26,34 @@ def _native() -> object:
         yield
 
 
-@pytest.fixture
-def answers(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """What glances said."""
+@pytest.fixture(params=["asked for", "in the book"])
+def answers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What glances said: those of graphs found by their signatures, or in the book."""
     said: list[object] = []
 
-    def heard(outline: object, program: object) -> object:
-        found = glance.glance_at(outline, program)  # type: ignore[arg-type]
+    def ask(found: object, pending: list[object]) -> object:
+        said.append(found(pending))     # type: ignore[operator]
+        return said[-1]
 
-        def ask(pending: list[object]) -> object:
-            said.append(found(pending))             # type: ignore[arg-type]
-            return said[-1]
-        return ask
-    monkeypatch.setattr(import_module("flambeau.executors.native.run"), "glance_at", heard)
+    class Book:
+        """Only what it has an entry for is told."""
+
+        @staticmethod
+        def look_up(pending: list[object]) -> object:
+            has = book._number([x.signature for x in pending]) & (book._PLACES - 1) in known.book._entries
+            return ask(known.book.look_up, pending) if has else None
+
+    def heard(outline: object, program: object) -> object:
+        return partial(ask, glance.glance_at(outline, program))     # type: ignore[arg-type]
+
+    if request.param == "in the book":
+        monkeypatch.setattr(native, "book", Book)
+    else:
+        monkeypatch.setattr(import_module("flambeau.executors.native.run"), "glance_at", heard)
     return said
+
+
+NOT_IN_THE_BOOK = pytest.mark.parametrize("answers", ["asked for"], indirect=True)
 
 
 def _known(values: list[float], dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -101,6 +117,7 @@ def test_a_failing_kernel(answers: list[object]) -> None:
     assert [answer.__class__ for answer in answers] == [bool, bool, list, bool, list, bool]
 
 
+@NOT_IN_THE_BOOK
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_long_programs_with_helpers(answers: list[object], threads: int) -> None:
     a, places = torch.rand(96, 96) * 1, _known([0, 95], torch.int64)
@@ -154,6 +171,7 @@ def test_kernel_times_are_measured() -> None:
     assert len(looks[-1].kernels) == 1
 
 
+@NOT_IN_THE_BOOK
 def test_operands_that_lie_elsewhere_each_time(answers: list[object]) -> None:
     table = _known([float(i) for i in range(12)]).reshape(6, 2)
     for k in (0, 3, 1, 5, 2, 4, 0, 1):
@@ -165,3 +183,22 @@ def test_element_types_that_numpy_has_not() -> None:
     x = _known([1, 2], torch.bfloat16)
     for _ in range(4):
         assert (x + x).tolist() == [2.0, 4.0]
+
+
+def test_graphs_of_one_place_in_the_book() -> None:
+    x = _known([1, 2, 3])
+    entered = known.book._entries
+
+    def values() -> list[list[float]]:
+        return [(x * 2).tolist(), (x + 2).tolist(), (x * 2 + 2).tolist(), (x.abs() - 1).tolist()]
+    first = values()
+    for _ in range(3):
+        assert values() == first
+    assert 1 <= len(entered) <= 4
+    entry = next(iter(entered.values()))
+    before = len(entered)
+    assert entry.glance is not None and book.was_used(entry.glance) and not book.was_used(entry.glance)
+    known.book.drop(entry.signatures[::-1], entry)
+    assert len(entered) == before - 1 and values() == first
+    known.clear()
+    assert not entered and values() == first

@@ -116,7 +116,7 @@ def _method(tables: list[Rows], segment: Segment, nodes: int) -> Glance:
         memory[2 * table:2 * table + 2] = base + 8 * first, len(rows)
         first += size
     memory[at.PROGRAM:at.ROOM + 1] = (
-        segment.address, segment.form.slots, arena.cell_address, base + 8 * first, address_of(_python()),
+        segment.address, segment.form.slots, arena.cell_address, base + 8 * first, address_of(python_table()),
         not segment.is_short, base + 8 * (first + nodes + leaves), room)
     return _new_function(memory)
 
@@ -140,6 +140,14 @@ def _helped(glance: Glance, segment: Segment) -> Glance:
     return helped
 
 
+def memory_of(glance: Glance) -> Any:
+    """The tables of a glance that is nothing but native code; None of another one."""
+    return getattr(glance, "__self__", None) if glance.__class__ is _BUILT_IN else None
+
+
+_BUILT_IN = type(len)
+
+
 # --- Python's and NumPy's side -------------------------------------------------------------------------
 
 
@@ -155,7 +163,7 @@ def _new_function(memory: Any) -> Glance:
     return found
 
 
-def _python() -> Any:
+def python_table() -> Any:
     """The table of functions and objects that native code uses."""
     if "python" not in _kept:
         table = table_of(

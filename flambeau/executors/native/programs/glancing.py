@@ -31,11 +31,15 @@ TABLES = NODES, FIRST, AGAIN, NUMBERS, LEAVES, FRESH, OWNED, GIVEN = range(8)
 WIDTHS = 3, 2, 3, 4, 1, ROW_WORDS, 2, 2
 # Beside each table's address and number of rows: the program, its number of slots, where the arena's address
 # stands, room for pointers to nodes and leaves, the functions and objects of Python, whether the program is
-# so long that others get the interpreter lock meanwhile, room for a set of leaves, its size (a power of two).
-PROGRAM, SLOTS, ARENA, FOUND, PYTHON, LONG, SET, ROOM = range(2 * len(TABLES), 2 * len(TABLES) + 8)
-HEADER_WORDS = 24
+# so long that others get the interpreter lock meanwhile, room for a set of leaves, its size (a power of two),
+# and whether it was found in the book since somebody asked.
+PROGRAM, SLOTS, ARENA, FOUND, PYTHON, LONG, SET, ROOM, USED = range(2 * len(TABLES), 2 * len(TABLES) + 9)
+HEADER_WORDS = 25
 FLOAT, DOUBLE, INTEGER = range(3)
-_MIXER = 0x9E3779B97F4A7C15 - (1 << 64)     # 2 ** 64 by the golden ratio: neighbours come to lie apart
+MIXER = 0x9E3779B97F4A7C15 - (1 << 64)     # 2 ** 64 by the golden ratio: neighbours come to lie apart
+# The book: the functions and objects of Python, how many places it has (a power of two), and at each place
+# the number of a graph's signatures and the address of its glance, or zeros.
+BOOK_PYTHON, BOOK_SIZE, BOOK_PLACES = range(3)
 
 # The table of what is Python's and NumPy's.
 (NONE, TRUE, EMPTY, NODE_TYPE, HOLD, LET_GO, NEW_LIST, SLICE, SET_SLICE, AS_DOUBLE, AS_INTEGER, OCCURRED,
@@ -79,7 +83,7 @@ def _add(module: Module) -> Function:
     with module.helper("add", [("ptr", "%glance"), ("ptr", "%leaf")], "i64") as f:
         c = _Code(f, "%glance")
         last = f.sub(c.word(ROOM), 1)
-        mixed = f.emit(f"mul i64 {f.emit('ptrtoint ptr %leaf to i64')}, {_MIXER}")
+        mixed = f.emit(f"mul i64 {f.emit('ptrtoint ptr %leaf to i64')}, {MIXER}")
         at = f.variable("i64", f.emit(f"and i64 {f.emit(f'lshr i64 {mixed}, 32')}, {last}"))
         with f.forever():
             place = f.at(c.word(SET, "ptr"), at.get(), "ptr")
@@ -233,17 +237,11 @@ def _attempt(module: Module) -> Function:
     return f
 
 
-@kernels("glance")
-def entries() -> str:
-    """``glance(self, pending)``, a method: the address of a glance is that of the array ``self``'s data.
-
-    True: pending nodes were computed, and are pending no more. None: it is another graph, or one to be
-    computed as others are. A list: the arrays of a program in which a kernel has failed.
-    """
-    module = Module()
+def _glance(module: Module) -> Function:
+    """``glance`` of the memory at an address."""
     attempt, give = _attempt(module), _give(module)
-    with module.function("glance", [("ptr", "%self"), ("ptr", "%pending")], "ptr") as f:
-        c = _Code(f, f.read("ptr", f.at("%self", DATA_AT, "i8"), 8))
+    with module.helper("look", [("ptr", "%glance"), ("ptr", "%pending")], "ptr") as f:
+        c = _Code(f, "%glance")
         count = c.word(2 * NODES + 1)
         live = c.call(SLICE, f"ptr %pending, i64 0, i64 {count}")
         with f.when(c.same(live, "null")):
@@ -271,4 +269,43 @@ def entries() -> str:
         c.tell(LET_GO, live)
         c.tell(HOLD, c.object(TRUE))
         f.give(c.object(TRUE))
+    return f
+
+
+def _look_up(module: Module, glance: Function) -> None:
+    """``look_up(self, pending)``: the glance that the book has for nodes of these signatures."""
+    with module.function("look_up", [("ptr", "%self"), ("ptr", "%pending")], "ptr") as f:
+        book = f.read("ptr", f.at("%self", DATA_AT, "i8"), 8)
+        c = ObjectCode(f, book, BOOK_PYTHON)
+        number, items = f.variable("i64", 0), c.get("%pending", ITEMS_AT)
+        with f.loop(0, c.get("%pending", SIZE_AT, "i64")) as i:
+            signature = c.get(c.get(f.at(items, i, "ptr"), 0), SIGNATURE_AT, "i64")
+            mixed = f.emit(f"mul i64 {f.emit(f'add i64 {number.get()}, {signature}')}, {MIXER}")
+            number.set(f.emit(f"xor i64 {mixed}, {f.emit(f'lshr i64 {mixed}, 32')}"))
+        place = f.emit(f"and i64 {number.get()}, {f.sub(c.word(BOOK_SIZE), 1)}")
+        row = f.at(f.at(book, BOOK_PLACES, "i64"), f.mul(place, 2), "i64")
+        found = c.get(row, 8)
+        there = f.emit(f"icmp ne ptr {found}, null")
+        same = c.equal(c.get(row, 0, "i64"), number.get())
+        with f.otherwise(f.emit(f"and i1 {there}, {same}")):
+            c.tell(HOLD, c.object(NONE))
+            f.give(c.object(NONE))
+        f.write("i64", 1, f.at(found, USED, "i64"), 8)
+        f.give(str(f.run(glance, found, "%pending")))
+
+
+@kernels("glance")
+def entries() -> str:
+    """``glance(self, pending)``, a method: the address of a glance is that of the array ``self``'s data.
+
+    True: pending nodes were computed, and are pending no more. None: it is another graph, or one to be
+    computed as others are. A list: the arrays of a program in which a kernel has failed.
+
+    ``look_up(self, pending)`` is the same for the book's glances (``book.py``).
+    """
+    module = Module()
+    glance = _glance(module)
+    with module.function("glance", [("ptr", "%self"), ("ptr", "%pending")], "ptr") as f:
+        f.give(str(f.run(glance, f.read("ptr", f.at("%self", DATA_AT, "i8"), 8), "%pending")))
+    _look_up(module, glance)
     return module.text()

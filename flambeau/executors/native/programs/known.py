@@ -25,6 +25,7 @@ from ..llvm import code
 from ..tiers import Rent, ledger
 from . import kept, runtime
 from .arrangement import Arrangement, form_of
+from .book import Book, was_used
 from .dump import dump
 from .glance import Glance
 from .moving import apart, read_apart, settle, settle_nodes, without_places
@@ -94,6 +95,7 @@ _alike: dict[tuple[Any, ...], list[Family]] = {}    # those of the same operator
 _entries: deque[Entry] = deque()    # of all families
 # Those that have programs, by signatures in the order of recording: of several, the latest.
 replays: dict[tuple[Signature, ...], Entry] = {}
+book: Book[Entry] = Book()
 _latest: Entry | None = None
 _remembered = 0
 
@@ -269,7 +271,7 @@ def _make_room() -> None:
     global _remembered
     while _remembered > _LIMIT and _entries:
         entry = _entries.popleft()
-        if entry.used:
+        if entry.used or (entry.glance is not None and was_used(entry.glance)):
             entry.used = False
             _entries.append(entry)
             continue
@@ -278,6 +280,7 @@ def _make_room() -> None:
         recorded = signatures[::-1]
         if replays.get(recorded) is entry:
             del replays[recorded]
+        book.drop(recorded, entry)
         del family.entries[signatures]
         if not family.entries:
             del _families[family.key]
@@ -294,6 +297,7 @@ def clear() -> None:
     _alike.clear()
     _entries.clear()
     replays.clear()
+    book.clear()
     ledger.met.clear()
     strangers.clear()
     apart.clear()
