@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ..engine import look_at_declaration
 from ..tensor import state
 
 
@@ -34,6 +35,7 @@ class Mode:
                           "class decoration, you can directly decorate the `__init__` method and nothing "
                           "else.", FutureWarning, stacklevel=2)
             return _decorated_class(self, function)
+        look_at_declaration()
         if inspect.isgeneratorfunction(function):
             return _decorate_generator(self, function)
 

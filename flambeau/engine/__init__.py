@@ -7,6 +7,7 @@ from .look import (
            check_budget,
            compute_pending,
            expose,
+           look_at_declaration,
            look_at_draws,
            look_at_parameters,
            look_at_step_end,
@@ -16,6 +17,6 @@ from .look import (
            value_of,
 )
 
-__all__ = ["address", "check_budget", "compute_pending", "explain", "expose", "first_draws", "look_at_draws",
-           "look_at_parameters", "look_at_step_end", "looks", "snapshot", "synchronize", "user_site",
-           "value_of"]
+__all__ = ["address", "check_budget", "compute_pending", "explain", "expose", "first_draws",
+           "look_at_declaration", "look_at_draws", "look_at_parameters", "look_at_step_end", "looks",
+           "snapshot", "synchronize", "user_site", "value_of"]

@@ -263,6 +263,13 @@ def look_at_parameters(storages: Iterable[Storage]) -> None:
         compute_pending("parameters")
 
 
+def look_at_declaration() -> None:
+    """A function that records no history is declared: what is pending is a model that it will evaluate."""
+    if first_draws.waits and pending.nodes:
+        native.expect_steps()
+        compute_pending("parameters")
+
+
 def look_at_draws(elements: int) -> None:
     """A factory drew so many numbers: compute them with those before (Note: first draws)."""
     if first_draws.waits and first_draws.count(elements):

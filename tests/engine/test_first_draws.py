@@ -43,7 +43,9 @@ def test_looks(body: str, expected: str) -> None:
      "[('item', "),
     ("torch.ones(1).item()\nm = torch.nn.Linear(3, 4)\nm.eval()\ntotal = m.weight.sum().item()",
      "[('item', 1), ('item', "),
-], ids=["drawn", "loaded over", "after a look"])
+    ("m = torch.nn.Linear(3, 4)\nf = torch.no_grad()(m)\ntotal = len(pending.nodes)", "[('parameters', "),
+    ("f = torch.no_grad()(len)\nm = torch.nn.Linear(3, 4)\ntotal = m.weight.sum().item()", "[('item', "),
+], ids=["drawn", "loaded over", "after a look", "evaluated by a function", "declared before"])
 def test_weights_are_drawn_when_they_are_to_be_evaluated(body: str, expected: str) -> None:
     assert _run(body).startswith(expected)
 

@@ -30,15 +30,14 @@ _SKETCHES = 4       # of one pattern: shapes that agree with none of them are pl
 _FORMULAS = 4       # of one stage
 
 _facts = attrgetter("dtype", "ndim", "is_contiguous")
-_alike = attrgetter("attributes", "compute")
 
 
 class Sketch:
     """Which numbers of some nodes' geometries vary.
 
-    ``members``: positions of the nodes; ``entries``: of each, of its operands' and results' geometries which
-    of the distinct ones they are. ``classes``: of all integers of these which number they are, of
-    ``constants`` first and then of the numbers that vary.
+    ``members``: positions of the nodes; ``which``: of the geometries of all their operands, results and
+    attributes, which of the distinct ones they are. ``classes``: of all integers of these which number they
+    are, of ``constants`` first and then of the numbers that vary.
     """
 
     def __init__(self, members: list[int], old: Sequence[Signature], new: Sequence[Signature]) -> None:
@@ -141,7 +140,16 @@ class Sketch:
 
 
 def _geometries(signatures: Sequence[Signature]) -> list[Geometry]:
-    return [g for s in signatures for g in (*s.geometries, *s.outputs) if g.__class__ is Geometry]
+    return [g for s in signatures for g in (*s.geometries, *s.outputs, *s.attributes)
+            if g.__class__ is Geometry]
+
+
+def _alike(signature: Signature) -> Any:
+    """What signatures that differ in their geometries have in common; a part written to is an attribute."""
+    attributes = signature.attributes
+    if Geometry in map(type, attributes):
+        attributes = tuple([None if x.__class__ is Geometry else x for x in attributes])
+    return attributes, signature.compute
 
 
 def _taking(places: list[int]) -> Callable[[Any], Any]:
@@ -173,9 +181,10 @@ def _geometry(g: Geometry, integers: list[Any]) -> Geometry:
 def _signature(signature: Signature, taped: Callable[[Any], Any]) -> Signature:
     """A signature with other geometries."""
     made = Signature.__new__(Signature)
-    made.operator, made.attributes, made.compute = signature.operator, signature.attributes, signature.compute
+    made.operator, made.compute = signature.operator, signature.compute
     made.geometries = tuple(map(taped, signature.geometries))
     made.outputs = tuple(map(taped, signature.outputs))
+    made.attributes = tuple(map(taped, signature.attributes))
     made.single, made.on_meta, made.form = signature.single, signature.on_meta, signature.form
     made.nbytes = sum([g.numel * g.dtype.itemsize for g in made.outputs])
     return made
