@@ -50,6 +50,16 @@ class Signature:
         # Views are no nodes: nobody compares their graphs.
         self.form = -1 if operator.kind == "view" else _form(operator, attributes, geometries, outputs)
 
+    def elsewhere(self, geometries: tuple[Any, ...]) -> Signature:
+        """The same with operands that differ in their offsets alone, on which no result depends."""
+        made: Signature = object.__new__(Signature)
+        made.operator, made.attributes, made.compute = self.operator, self.attributes, self.compute
+        made.geometries, made.outputs, made.single = geometries, self.outputs, self.single
+        made.nbytes, made.on_meta, made.usual = self.nbytes, self.on_meta, self.usual
+        made.rounds, made.form = self.rounds, self.form
+        made.plan, made.price, made.tape_plans = None, 0.0, _UNTAPED
+        return made
+
     def keep_tape_plan(self, wanted: int, plan: Any) -> Any:
         """Remember, and return, what is to be taped for the operands wanted."""
         if self.tape_plans is _UNTAPED:

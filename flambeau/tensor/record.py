@@ -40,6 +40,7 @@ interceptors: list[Any] = []
 
 
 _table: Any = _signatures
+_by_families: Recent[Any, Signature] = Recent(1 << 12)  # of those whose operands do not begin at offset 0
 _bare: Any = {}     # where nothing is found, as nothing is kept in it
 DECLINED = object()
 _taker: Any = None          # who is asked before an operator is recorded, which it may decline to take
@@ -357,6 +358,21 @@ def sign(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ...]) 
     kept = plain(attributes)
     if kept is not attributes:
         return sign(operator, (operator, kept, *geometries), kept)
+    made = _elsewhere(operator, attributes, geometries) \
+        if not operator.owns and any(g.__class__ is Geometry and g.offset for g in geometries) \
+        else _signed(operator, attributes, geometries)
+    return table.keep(key, made)
+
+
+def _elsewhere(operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...]) -> Signature:
+    """The signature of operands that do not begin at offset 0, made of one that differs in offsets alone."""
+    families = operator, attributes, *[g.family if g.__class__ is Geometry else g for g in geometries]
+    found = _by_families.get(families) or _by_families.recall(families)
+    return found.elsewhere(geometries) if found is not None \
+        else _by_families.keep(families, _signed(operator, attributes, geometries))
+
+
+def _signed(operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...]) -> Signature:
     devices = set()
     for kind in geometries:
         if kind.__class__ is Geometry:
@@ -369,7 +385,7 @@ def sign(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ...]) 
     single = isinstance(outputs, Geometry)
     compute = operator.compute(geometries) if operator.compute is not None else None
     several = (outputs,) if isinstance(outputs, Geometry) else tuple(outputs)
-    return table.keep(key, Signature(operator, attributes, geometries, several, single, compute))
+    return Signature(operator, attributes, geometries, several, single, compute)
 
 
 _NUMBERS = frozenset((int, float, bool, complex, _NONE))

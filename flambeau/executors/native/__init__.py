@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import importlib.util
 import logging
 from collections.abc import Callable
@@ -37,9 +38,12 @@ def auto(nodes: list[Node]) -> list[Node]:
 
 def expect_steps() -> None:
     """Be ready for graphs that come back: a program that has a model will have steps."""
+    first = _execute is None
     if settings.executor == "auto" and _executor() is not _interpret:
         from .llvm import notes  # the native executor has imported it
         notes.expect()
+        if first:   # what has been made stays: the first step would be interrupted to look through it
+            gc.collect(0)
 
 
 def _no_replay(pending: list[Node], live: list[Node], arrays: list[Any] | None = None) -> list[Node] | None:

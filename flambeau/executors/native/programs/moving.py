@@ -107,11 +107,5 @@ def _settle_one(node: Node, signature: Signature, places: tuple[int, ...],
     own = signature.operator, signature.attributes, *geometries
     node.operands = tuple(operands)
     node.signature = found = _settled.get(own) or _settled.recall(own) \
-        or _settled.keep(own, _with(signature, tuple(geometries)))
+        or _settled.keep(own, signature.elsewhere(tuple(geometries)))
     return found
-
-
-def _with(signature: Signature, geometries: tuple[Any, ...]) -> Signature:
-    """The signature of the same operator on operands that lie elsewhere."""
-    return Signature(signature.operator, signature.attributes, geometries, signature.outputs,
-                     signature.single, signature.compute)
