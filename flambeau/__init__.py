@@ -50,7 +50,7 @@ from .autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enab
 from .autograd.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from .compiler import compile
 from .devices import device, get_default_device, set_default_device
-from .dtypes import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
+from .dtypes import can_cast, dtype, get_default_dtype, promote_types, set_default_dtype
 from .engine import explain, synchronize
 from .func import vmap
 from .operators.generator import Generator, default_generator
@@ -61,6 +61,7 @@ from .size import Size
 from .tensor import Tensor
 from .tensor.storage_view import StorageBase, TypedStorage, UntypedStorage
 from .torch_version import __version__
+from .type_info import finfo, iinfo
 
 _assemble.fill(globals())
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).resolve().parents[1] / "flambeau"
 # The way from a recorded operation to its value and back to a gradient, lowest first.
 LAYERS = (
-    ("dtypes", "devices", "config", "size", "sources", "naming", "return_types", "layouts", "random_streams"),
+    ("dtypes", "type_info", "devices",
+     "config", "size", "sources", "naming", "return_types", "layouts", "random_streams"),
     ("graph",),
     ("executors",),
     ("engine",),

@@ -12,8 +12,9 @@ from ..tensor import Tensor, state
 from ..tensor.batching import any_batched, levels, rules
 from ..tensor.overrides import handle_torch_function, has_torch_function
 from ..tensor.tape import GradFn
+from .accumulating import accumulate_grad
 from .batched import batched_grad
-from .engine import Walk, accumulate_grad, reachable_to
+from .engine import Walk, reachable_to
 from .grad_mode import set_grad_enabled
 from .starting import inputs_of, outputs_of, place_of, start_of, starting_gradients
 from .templates import TemplateWalk, may_replay

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ..naming import of_package
 from ..tensor import Tensor
 from ..tensor.batching import BatchedTensor, Level, batched, levels
+from .function_context import FunctionCtx
 
 
 class VmapInfo(NamedTuple):
@@ -137,7 +138,7 @@ def _spread(x: Any, level: int, size: int) -> Any:
 
 def _lift(function: Any, level: int, has: list[bool]) -> Any:
     """The function of all examples."""
-    from .function import Function, FunctionCtx  # which calls this
+    from .function import Function  # which calls this
 
     size, randomness = levels[level - 1].size, levels[level - 1].randomness
 

@@ -17,68 +17,15 @@ from ..tensor.tape import GradFn, next_function, next_sequence
 from ..tensor.views import OF_FUNCTION
 from . import forward_ad
 from .batched_function import apply_batched
-from .engine import FREED, fit, unpack
+from .engine import fit
+from .function_context import Context
+from .function_context import FunctionCtx as FunctionCtx
 from .grad_mode import no_grad
 
 _new = object.__new__
 
 
-class _Context:
-    """What ``ctx`` offers in forward, setup_context and backward."""
-
-    def _reset(self) -> None:
-        self._to_save: tuple[Any, ...] = ()
-        self._for_forward: tuple[Any, ...] = ()
-        self._dirty: tuple[Any, ...] = ()
-        self._non_differentiable: tuple[Any, ...] = ()
-        self._materialize = True
-        self._freed = False
-        self._saved_entries: list[Any] | None = None
-        self._is_output: dict[int, int] = {}
-
-    def save_for_backward(self, *tensors: Any) -> None:
-        """Keep inputs or outputs for backward, where ``ctx.saved_tensors`` has them."""
-        for i, x in enumerate(tensors):
-            if x is not None and not isinstance(x, Tensor):
-                raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type "
-                                f"{type(x).__name__}")
-        self._to_save = tensors
-
-    def save_for_forward(self, *tensors: Any) -> None:
-        """Keep tensors for ``jvp``."""
-        self._for_forward = tensors
-
-    def mark_dirty(self, *tensors: Any) -> None:
-        """Declare inputs that forward modified in place."""
-        self._dirty = tensors
-
-    def mark_non_differentiable(self, *tensors: Any) -> None:
-        """Declare outputs through which no gradient flows."""
-        self._non_differentiable = tensors
-
-    def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward gets zeros (default) or None for outputs that no gradient reached."""
-        self._materialize = value
-
-    @property
-    def saved_tensors(self) -> tuple[Any, ...]:
-        """What ``save_for_backward`` kept, checked for in-place writes since."""
-        if self._freed:
-            raise RuntimeError(FREED)
-        if self._saved_entries is None:
-            return self._for_forward or self._to_save
-        fn: Any = self
-        return tuple([None if entry is None else unpack(fn, entry, ~self._is_output.get(i, 0))
-                      for i, entry in enumerate(self._saved_entries)])
-
-    saved_variables = saved_tensors
-
-
-class FunctionCtx(_Context):
-    """Kept for ``isinstance`` checks and annotations."""
-
-
-class BackwardCFunction(GradFn, _Context):
+class BackwardCFunction(GradFn, Context):
     """The GradFn of a user's Function, and the ``ctx`` that its methods get."""
 
     __slots__ = ("__dict__",)

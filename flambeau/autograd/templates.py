@@ -32,7 +32,8 @@ from ..tensor import Tensor, overrides, record_pair, state
 from ..tensor.batching import levels
 from ..tensor.swapping import swapped
 from ..tensor.tape import GradFn
-from .engine import SWAPPED, Walk, accumulate_grad, gradients, lies_as
+from .accumulating import accumulate_grad, lies_as
+from .engine import SWAPPED, Walk, gradients
 from .readings import Gradient, reading, sums, tensor, travelling, travelling_all, turns
 from .routes import Start, Stop, numbers_of, start_at
 from .tracing import Template, Tracing, take_kept

@@ -6,9 +6,9 @@ from typing import Any
 
 from .. import operators as ops
 from ..autograd.grad_mode import no_grad
-from ..dtypes import finfo
 from ..size import Size
 from ..tensor import Tensor
+from ..type_info import finfo
 from . import constraints
 from .distribution import Distribution
 from .parameters import CategoricalParameters

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .. import linalg
 from .. import operators as ops
-from ..dtypes import finfo
 from ..tensor import Tensor
+from ..type_info import finfo
 from .constraints_base import Constraint
 
 

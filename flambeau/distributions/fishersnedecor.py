@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .. import operators as ops
-from ..dtypes import finfo
 from ..size import Size
 from ..tensor import Tensor
+from ..type_info import finfo
 from . import constraints
 from .distribution import Distribution
 from .gamma import Gamma

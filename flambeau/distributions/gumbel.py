@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from .. import operators as ops
-from ..dtypes import finfo
 from ..tensor import Tensor
+from ..type_info import finfo
 from . import constraints
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, ExpTransform

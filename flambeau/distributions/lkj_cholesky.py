@@ -7,10 +7,10 @@ from typing import Any
 
 from .. import operators as ops
 from ..autograd.grad_mode import no_grad
-from ..dtypes import finfo
 from ..nn import functional as F
 from ..size import Size
 from ..tensor import Tensor
+from ..type_info import finfo
 from . import constraints
 from .beta import Beta
 from .distribution import Distribution

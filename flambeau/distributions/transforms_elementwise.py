@@ -7,9 +7,9 @@ from numbers import Number
 from typing import Any
 
 from .. import operators as ops
-from ..dtypes import finfo
 from ..nn import functional as F
 from ..tensor import Tensor
+from ..type_info import finfo
 from . import constraints
 from .transforms_base import Transform
 from .utils import broadcast_all

@@ -8,10 +8,10 @@ from typing import Any
 
 from .. import linalg
 from .. import operators as ops
-from ..dtypes import finfo
 from ..nn import functional as F
 from ..size import Size
 from ..tensor import Tensor
+from ..type_info import finfo
 from . import constraints
 from .transforms_base import Transform, require_dimensions
 from .transforms_elementwise import Plain

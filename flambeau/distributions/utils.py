@@ -9,9 +9,10 @@ from typing import Any
 
 from .. import operators as ops
 from ..autograd.grad_mode import enable_grad
-from ..dtypes import finfo, get_default_dtype
+from ..dtypes import get_default_dtype
 from ..nn import functional as F
 from ..tensor import Tensor
+from ..type_info import finfo
 
 euler_constant = 0.57721566490153286060
 

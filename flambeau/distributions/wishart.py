@@ -9,9 +9,9 @@ from typing import Any
 
 from .. import linalg
 from .. import operators as ops
-from ..dtypes import finfo
 from ..size import Size
 from ..tensor import Tensor
+from ..type_info import finfo
 from . import constraints
 from .chi2 import Chi2
 from .exp_family import ExponentialFamily

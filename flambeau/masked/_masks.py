@@ -7,6 +7,7 @@ from typing import Any
 from .. import dtypes
 from .. import operators as ops
 from ..tensor import Tensor
+from ..type_info import iinfo
 
 
 def expanded(input: Tensor, mask: Tensor) -> Tensor:
@@ -26,7 +27,7 @@ def lowest(dtype: dtypes.dtype, operation: str) -> float | int:
         return float("-inf")
     if dtype is dtypes.bool_ or dtype.is_complex:
         raise NotImplementedError(f"identity of {operation} on {dtype} input")
-    return dtypes.iinfo(dtype).min
+    return iinfo(dtype).min
 
 
 def highest(dtype: dtypes.dtype, operation: str) -> float | int:
@@ -35,7 +36,7 @@ def highest(dtype: dtypes.dtype, operation: str) -> float | int:
         return float("inf")
     if dtype is dtypes.bool_ or dtype.is_complex:
         raise NotImplementedError(f"identity of {operation} on {dtype} input")
-    return dtypes.iinfo(dtype).max
+    return iinfo(dtype).max
 
 
 def filled(input: Tensor, mask: Tensor | None, identity: Any) -> Tensor:

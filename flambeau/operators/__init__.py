@@ -96,6 +96,7 @@ from . import (
     random,
     random_distributions,
     random_filling,
+    random_integers,
     ranges,
     recurrent,
     reduction,

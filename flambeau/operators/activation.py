@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import dtypes
 from ..tensor import Tensor, assign, record, record_one
+from ..type_info import finfo
 from .comparison import where
 from .complaints import FAILURES
 from .definition import arithmetic_dtype, pointwise_operator
@@ -240,7 +241,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     if not lambd >= 0:
         name = dtypes.SCALAR_NAMES[input._geometry.dtype]
         raise RuntimeError(
-            f"lambda must be in range [0, {dtypes.finfo(input.dtype).max:g}] for input dtype {name}, but "
+            f"lambda must be in range [0, {finfo(input.dtype).max:g}] for input dtype {name}, but "
             f"found {lambd}"
         )
     return record(SOFTSHRINK, (input, lambd))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import dtypes
 from ..graph.geometry import contiguous
 from ..graph.operator import Rows
 from ..graph.recent import Recent
 from ..tensor import Tensor, record, record_one
+from ..type_info import finfo
 from .complaints import FAILURES
 from .definition import arithmetic_dtype, operator
 from .normalization import (
@@ -165,6 +165,6 @@ def _rms_norm(input: Tensor, normalized_shape: Any, weight: Any, eps: float | No
     if not input.is_complex():
         require_floating(input, "rms_norm")
     wide = input.to(arithmetic_dtype(input.dtype))
-    small = dtypes.finfo(wide.dtype.to_real()).eps if eps is None else float(eps)
+    small = finfo(wide.dtype.to_real()).eps if eps is None else float(eps)
     result = wide * (wide.square().mean(dims, keepdim=True) + small).rsqrt()
     return (result if weight is None else result * weight).to(input.dtype)

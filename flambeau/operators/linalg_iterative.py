@@ -7,6 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..tensor import Tensor, state
 from ..tensor.batching import by_example
+from ..type_info import finfo
 from .joining import cat
 from .random import randn
 from .registry import NAMESPACES, api
@@ -18,10 +19,10 @@ def _linalg(name: str) -> Any:
 
 def _orthonormal(S: Tensor, B: Any) -> Tensor:
     """A basis of the columns of S whose Gram matrix in B is one, without directions that are not there."""
-    S = S / S.norm(dim=0).clamp_min(dtypes.finfo(S.dtype).tiny)
+    S = S / S.norm(dim=0).clamp_min(finfo(S.dtype).tiny)
     gram = S.mT @ (S if B is None else B @ S)
     sizes, turn = _linalg("eigh")((gram + gram.mT) / 2)
-    kept = sizes > sizes[-1] * (dtypes.finfo(S.dtype).eps * S.shape[1] * 10)
+    kept = sizes > sizes[-1] * (finfo(S.dtype).eps * S.shape[1] * 10)
     return S @ (turn[:, kept] / sizes[kept].sqrt())
 
 

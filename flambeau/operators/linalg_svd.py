@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, return_types
+from .. import return_types
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from ..tensor.batching import by_example
+from ..type_info import finfo
 from .definition import operator
 from .linalg_support import (
     LinAlgError,
@@ -239,7 +240,7 @@ def tensor_cutoff(A: Tensor, S: Tensor, atol: Any, rtol: Any) -> Tensor:
     """Up to which singular values S (..., K) of A (..., M, N) count as zero: (..., 1)."""
     largest = S.amax(-1, True)
     if rtol is None:
-        default = dtypes.finfo(A.dtype.to_real()).eps * max(A.shape[-2:])
+        default = finfo(A.dtype.to_real()).eps * max(A.shape[-2:])
         rtol = S.new_full((), default) if atol is None else (atol <= 0).to(S.dtype) * default
     relative = (rtol.unsqueeze(-1) if isinstance(rtol, Tensor) and rtol.ndim else rtol) * largest
     if atol is None:

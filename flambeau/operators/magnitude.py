@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import dtypes
 from ..tensor import Tensor, assign, record
+from ..type_info import finfo
 from .comparison import where
 from .creation import zeros_like
 from .definition import (
@@ -372,7 +373,7 @@ def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = N
     dtype = input._geometry.dtype
     limits = (0.0, 0.0)
     if dtype.category >= dtypes.FLOATING:
-        found = dtypes.finfo(dtype)
+        found = finfo(dtype)
         limits = (found.min, found.max)
     return record(NAN_TO_NUM, (input, 0.0 if nan is None else nan, limits[1] if posinf is None else posinf,
                                limits[0] if neginf is None else neginf))

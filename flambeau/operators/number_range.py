@@ -6,6 +6,7 @@ from math import isfinite
 from typing import Any
 
 from .. import dtypes
+from ..type_info import finfo, iinfo
 
 
 def _refused(dtype: dtypes.dtype) -> RuntimeError:
@@ -66,7 +67,7 @@ def number_for(value: Any, dtype: dtypes.dtype) -> Any:
 def _largest(dtype: dtypes.dtype) -> float:
     found = _MAXIMA.get(dtype)
     if found is None:
-        found = _MAXIMA[dtype] = float(dtypes.finfo(dtype).max)
+        found = _MAXIMA[dtype] = float(finfo(dtype).max)
     return found
 
 
@@ -74,7 +75,7 @@ _MAXIMA: dict[dtypes.dtype, float] = {dtypes.float64: float("inf"), dtypes.compl
 
 
 def _limits(dtype: dtypes.dtype) -> tuple[int, int]:
-    limits = dtypes.iinfo(dtype)
+    limits = iinfo(dtype)
     return limits.min if dtype.is_signed else -limits.max, limits.max
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,15 +11,14 @@ from .. import devices, dtypes
 from ..engine import look_at_draws
 from ..graph.geometry import Geometry, contiguous
 from ..random_streams.bernoulli import bernoulli, bernoulli_each, dropout_mask
-from ..random_streams.few import FEW, few_integers, few_normals, few_uniform
-from ..random_streams.integers import randint as draw_integers
-from ..random_streams.integers import random_full
+from ..random_streams.few import FEW, few_normals, few_uniform
 from ..random_streams.normal import normal as draw_normal
 from ..random_streams.permutation import randperm as draw_permutation
 from ..random_streams.state import STATE_BYTES
 from ..random_streams.uniform import uniform as draw_uniform
 from ..tensor import Tensor, record, state
 from ..tensor.construct import empty_geometry
+from ..type_info import iinfo
 from .creation import factory_geometry, leaf, like_geometry
 from .definition import broadcast_shapes, operator
 from .extents import sizes_of
@@ -85,18 +83,7 @@ _OF_MOMENTS = {tensors: draws_of("normal_of", "mean", "std", grad_name=f"NormalB
                for tensors, number in (((True, False), 1), ((False, True), 2), ((True, True), 3))}
 
 
-@operator("randint", with_state, kind="draw", price=draws(6.0))
-def RANDINT(m: Any, state: Any, low: Any, high: Any, geometry: Geometry) -> Any:
-    dtype = geometry.dtype.numpy
-    return in_memory_order(geometry, lambda shape: draw_integers(state, shape, int(low), int(high), dtype))
-
-
-few_by_few.update({UNIFORM: few_uniform, NORMAL: few_normals, RANDINT: few_integers})
-
-
-@operator("random_full", with_state, kind="draw")
-def RANDOM_FULL(m: Any, state: Any, geometry: Geometry) -> Any:
-    return in_memory_order(geometry, lambda shape: random_full(state, shape, geometry.dtype.numpy))
+few_by_few.update({UNIFORM: few_uniform, NORMAL: few_normals})
 
 
 @operator("randperm", with_state, price=draws(70.0))
@@ -113,7 +100,8 @@ def drawn(op: Any, generator: Any, operands: tuple[Any, ...], geometry: Geometry
 
 # --- factories ----------------------------------------------------------------------------------------------
 
-def _finished(x: Tensor, requires_grad: bool) -> Tensor:
+def finished(x: Tensor, requires_grad: bool) -> Tensor:
+    """What a factory that draws returns."""
     if state.at_once is None:
         look_at_draws(x._geometry.numel)
     if requires_grad is False or requires_grad is None:
@@ -129,20 +117,6 @@ def _few_numbers(count: Any = None, *more: Any) -> Any:
     return draw_few(few_uniform, geometry, 0.0, 1.0)
 
 
-def _few_integers(*args: Any) -> Any:
-    """``randint(9, (1,))``, or with a lower bound."""
-    if len(args) == 2:
-        args = 0, *args
-    elif len(args) != 3:
-        return None
-    low, high, size = args
-    if size.__class__ is not tuple or len(size) != 1 or size[0].__class__ is not int \
-            or low.__class__ is not int or high.__class__ is not int \
-            or not (0 < size[0] <= FEW and -_FIT <= low < high <= _FIT):
-        return None
-    return draw_few(few_integers, contiguous(size, dtypes.int64, devices.resolve(None)), low, high)
-
-
 @api("torch", out=True, quick=_few_numbers)
 def rand(*sizes: Any, size: Any = None, generator: Any = None, dtype: Any = None, layout: Any = None,
          device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
@@ -155,7 +129,7 @@ def rand(*sizes: Any, size: Any = None, generator: Any = None, dtype: Any = None
     """
     geometry = factory_geometry(sizes_of(sizes, "rand", "size", size), dtype, device, "rand")
     require_floating(geometry.dtype, "check_uniform_bounds")
-    return _finished(drawn(UNIFORM, generator, (0.0, 1.0), geometry), requires_grad)
+    return finished(drawn(UNIFORM, generator, (0.0, 1.0), geometry), requires_grad)
 
 
 def require_floating(d: dtypes.dtype, kernel: str) -> None:
@@ -194,7 +168,7 @@ def randn(*sizes: Any, size: Any = None, generator: Any = None, dtype: Any = Non
     """
     geometry = factory_geometry(sizes_of(sizes, "randn", "size", size), dtype, device, "randn")
     require_floating(geometry.dtype, "normal_kernel_cpu")
-    return _finished(drawn(NORMAL, generator, (0.0, 1.0), geometry, True), requires_grad)
+    return finished(drawn(NORMAL, generator, (0.0, 1.0), geometry, True), requires_grad)
 
 
 @api("torch", judge="first")
@@ -209,7 +183,7 @@ def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: A
     """
     geometry = like_geometry(input, dtype, device)
     require_floating(geometry.dtype, "check_uniform_bounds")
-    return _finished(drawn(UNIFORM, generator, (0.0, 1.0), geometry), requires_grad)
+    return finished(drawn(UNIFORM, generator, (0.0, 1.0), geometry), requires_grad)
 
 
 @api("torch", judge="first", quick=_normal_numbers_like)
@@ -224,86 +198,7 @@ def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
     """
     geometry = like_geometry(input, dtype, device)
     require_floating(geometry.dtype, "normal_kernel_cpu")
-    return _finished(drawn(NORMAL, generator, (0.0, 1.0), geometry, geometry.is_contiguous), requires_grad)
-
-
-def _integer_arguments(args: tuple[Any, ...], low: Any, high: Any,
-                       size: Any) -> tuple[int, int, tuple[int, ...]]:
-    """(low, high, size) from ``randint(high, size)`` and ``randint(low, high, size)``."""
-    if len(args) == 3 and low is high is size is None and args[0].__class__ is args[1].__class__ is int:
-        return args[0], args[1], sizes_of((), "randint", "size", args[2])
-    values = list(args)
-    if size is None:
-        size = values.pop()
-    numbers = values
-    if high is None:
-        high = numbers.pop()
-    if low is None:
-        low = numbers.pop() if numbers else 0
-    return int(low), int(high), sizes_of((), "randint", "size", size)
-
-
-@api("torch", out=True, judge="first", quick=_few_integers)
-def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None,
-            dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
-            pin_memory: bool = False) -> Tensor:
-    """Integers of [low, high): ``randint(high, size)`` or ``randint(low, high, size)``.
-
-    >>> import flambeau as torch
-    >>> _ = torch.manual_seed(0); torch.randint(10, (3,))
-    tensor([4, 9, 3])
-    """
-    low, high, shape = _integer_arguments(args, low, high, size)
-    if low >= high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    geometry = factory_geometry(shape, dtype or dtypes.int64, device, "randint")
-    if geometry.dtype.is_complex:
-        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
-    check_range(geometry.dtype, low, high - 1)
-    return _finished(drawn(RANDINT, generator, (low, high), geometry), requires_grad)
-
-
-_FIT = 1 << 62  # surely in the range of the usual type
-
-
-@cache
-def _limits(d: dtypes.dtype) -> tuple[int, int]:
-    return (0, 1) if d is dtypes.bool_ else (int(np.iinfo(d.numpy).min), int(np.iinfo(d.numpy).max))
-
-
-def check_range(d: dtypes.dtype, first: int, last: int) -> None:
-    if d.category >= dtypes.FLOATING or (-_FIT <= first and last <= _FIT and d is dtypes.int64):
-        return
-    low, high = _limits(d)
-    if not low <= first <= high:
-        raise RuntimeError("from is out of bounds for " + _c_type(d))
-    if not low <= last <= high:
-        raise RuntimeError("to - 1 is out of bounds for " + _c_type(d))
-
-
-def _c_type(d: dtypes.dtype) -> str:
-    return {"int64": "long", "int32": "int", "uint8": "unsigned char", "int8": "signed char",
-            "int16": "short", "bool": "bool"}.get(d.name, d.name)
-
-
-@api("torch", judge="first")
-def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, dtype: Any = None,
-                 layout: Any = None, device: Any = None, requires_grad: bool = False,
-                 memory_format: Any = None, pin_memory: bool = False, generator: Any = None) -> Tensor:
-    """Integers of [low, high) in a tensor's shape and type.
-
-    >>> import flambeau as torch
-    >>> torch.randint_like(torch.ones(2), 5) < 5
-    tensor([True, True])
-    """
-    low, high, _ = _integer_arguments(args, low, high, ())
-    if low >= high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    geometry = like_geometry(input, dtype, device)
-    if geometry.dtype.is_complex:
-        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
-    check_range(geometry.dtype, low, high - 1)
-    return _finished(drawn(RANDINT, generator, (low, high), geometry), requires_grad)
+    return finished(drawn(NORMAL, generator, (0.0, 1.0), geometry, geometry.is_contiguous), requires_grad)
 
 
 @api("torch", out=True, judge="first")
@@ -317,10 +212,10 @@ def randperm(n: int, *, generator: Any = None, dtype: Any = None, layout: Any = 
     """
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
-    if dtype is not None and dtype.category == dtypes.INTEGER and n - 1 > dtypes.iinfo(dtype).max:
+    if dtype is not None and dtype.category == dtypes.INTEGER and n - 1 > iinfo(dtype).max:
         raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
     geometry = factory_geometry((int(n),), dtype or dtypes.int64, device)
-    return _finished(drawn(RANDPERM, generator, (), geometry), requires_grad)
+    return finished(drawn(RANDPERM, generator, (), geometry), requires_grad)
 
 
 # --- with parameters of each element's own ------------------------------------------------------------------
@@ -356,7 +251,7 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
         geometry = factory_geometry(sizes_of((), "normal", "size", size), dtype, device, "normal")
         require_floating(geometry.dtype, "normal_kernel_cpu")
-        return _finished(drawn(NORMAL, generator, (float(mean), float(std)), geometry, True), requires_grad)
+        return finished(drawn(NORMAL, generator, (float(mean), float(std)), geometry, True), requires_grad)
     if isinstance(std, Tensor) and std.numel() and (look(std, "normal", only_checks=True) < 0).any():
         raise RuntimeError("normal expects all elements of std >= 0.0")
     if not isinstance(std, Tensor) and not std >= 0:

@@ -13,14 +13,12 @@ from .random import (
     BERNOULLI,
     BERNOULLI_EACH,
     NORMAL,
-    RANDINT,
-    RANDOM_FULL,
     UNIFORM,
     chance,
-    check_range,
     drawn,
     require_floating,
 )
+from .random_integers import RANDINT, RANDOM_FULL, check_range
 from .registry import api
 
 

@@ -21,6 +21,7 @@ from ..tensor.overlap import require_apart
 from ..tensor.stacking import take_rows
 from ..tensor.views import is_plain, moved, row, stretch
 from ..tensor.warned import warn
+from ..type_info import finfo
 from . import index_operators
 from .arguments import type_in_words
 from .casting import cast
@@ -293,7 +294,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
 
 def _rounded(value: Any, dtype: dtypes.dtype) -> Any:
     """A number to assign, infinite where 16 bits do not hold it."""
-    if value.__class__ is complex or not abs(value) > dtypes.finfo(dtype).max:
+    if value.__class__ is complex or not abs(value) > finfo(dtype).max:
         return value
     return copysign(inf, value)
 

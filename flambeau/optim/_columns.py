@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from .. import operators as ops
 from ..graph.geometry import contiguous, intern
 from ..operators.creation import FULL, filled
-from ..operators.optimizer import suits
+from ..operators.multi_tensor import suits
 from ..tensor import Tensor
 from ..tensor.tensor import fresh
 

@@ -20,7 +20,7 @@ from .. import operators as ops
 from ..autograd import enable_grad
 from ..dtypes import dtype, float32, float64, get_default_dtype
 from ..naming import own
-from ..operators.optimizer import gradients, suits
+from ..operators.multi_tensor import gradients, suits
 from ..tensor import Tensor
 from ..tensor import state as mode
 from ..tensor.overrides import active as sparse_possible

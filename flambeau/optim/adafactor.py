@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import operators as ops
-from ..dtypes import finfo
 from ..tensor import Tensor
+from ..type_info import finfo
 from ._arguments import check_lr
 from ._rule_optimizer import Cohort, Counters, RuleOptimizer, counter_tensor, number
 from .optimizer import ParamsT

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from ..engine import look_at_parameters
-from ..operators.optimizer import forget_gradients
+from ..operators.multi_tensor import forget_gradients
 from ..tensor import Tensor
 from ..tensor.handle import RemovableHandle
 from ._helpers import (

@@ -9,6 +9,7 @@ from .. import dtypes
 from ..operators import NAMESPACES
 from ..size import Size
 from ..tensor import Tensor
+from ..type_info import finfo
 
 _WIDE = {dtypes.uint8: (0, 10), dtypes.bool_: (0, 2)}
 
@@ -42,7 +43,7 @@ def make_tensor(
     if memory_format is not None:
         made = made.clone(memory_format=memory_format)
     if exclude_zero:
-        one = dtypes.finfo(dtype).tiny if dtype.is_floating_point or dtype.is_complex else 1
+        one = finfo(dtype).tiny if dtype.is_floating_point or dtype.is_complex else 1
         made[made == 0] = one
     return made.requires_grad_() if requires_grad else made
 

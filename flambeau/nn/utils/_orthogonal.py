@@ -6,8 +6,8 @@ from typing import Any
 
 from ... import linalg
 from ... import operators as ops
-from ...dtypes import finfo
 from ...tensor import Tensor
+from ...type_info import finfo
 from ..modules.module import Module
 from .parametrize import register_parametrization
 

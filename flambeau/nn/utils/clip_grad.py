@@ -10,7 +10,7 @@ from ... import linalg
 from ... import operators as ops
 from ...autograd import no_grad
 from ...operators import gradient_norms as together
-from ...operators.optimizer import gradients
+from ...operators.multi_tensor import gradients
 from ...tensor import Tensor
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
