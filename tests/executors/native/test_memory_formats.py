@@ -37,7 +37,8 @@ def with_gradients(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 # Input, weight, then stride, padding and groups: Winograd's two, other taps, single ones (also of every other
-# pixel), few channels on either side, many taps, groups, a channel for itself, three dimensions.
+# pixel), few channels on either side, many taps, groups, a channel for itself, results that are a pixel wide,
+# three dimensions.
 CONVOLUTIONS: list[Any] = [
     ((2, 64, 33, 30), (40, 64, 3, 3), 1, 1, 1), ((1, 20, 7, 5), (70, 20, 3, 3), 1, 1, 1),
     ((2, 512, 4, 4), (64, 512, 3, 3), 1, 1, 1), ((2, 36, 17, 19), (33, 36, 3, 3), 2, 1, 1),
@@ -45,7 +46,7 @@ CONVOLUTIONS: list[Any] = [
     ((2, 3, 40, 40), (32, 3, 7, 7), 2, 3, 1), ((2, 33, 20, 20), (3, 33, 3, 3), 1, 1, 1),
     ((2, 16, 28, 28), (32, 16, 5, 5), 1, 2, 1), ((2, 40, 12, 12), (40, 20, 3, 3), 1, 1, 2),
     ((2, 24, 20, 21), (24, 1, 3, 3), 1, 1, 24), ((2, 24, 20, 21), (48, 1, 5, 5), 2, 2, 24),
-    ((2, 20, 5, 9, 8), (24, 20, 3, 3, 3), 1, 1, 1)]
+    ((3, 17, 7, 4), (32, 17, 5, 5), 3, 1, 1), ((2, 20, 5, 9, 8), (24, 20, 3, 3, 3), 1, 1, 1)]
 
 
 def convolved(case: Any) -> Callable[..., Any]:

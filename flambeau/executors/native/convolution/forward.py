@@ -236,8 +236,10 @@ def _main_call(problem: Problem, e: Elements, tile: Tile,
 
 def _between_results(problem: Problem) -> int:
     """How the results of a line lie in the target: 1 or 2 elements apart, by channels, or 0: otherwise."""
+    if problem.target.channel == 1 and problem.outs > 1:    # also of lines of one pixel: ``is_merged``
+        return CHANNELS
     step = 1 if all(p.grid[2] == 1 for p in problem.phases) else problem.positions[2]
-    return step if step in (1, 2) else CHANNELS if problem.target.channel == 1 else 0
+    return step if step in (1, 2) else 0
 
 
 def is_merged(problem: Problem, winograd: Winograd | None) -> bool:
