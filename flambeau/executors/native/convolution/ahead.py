@@ -14,7 +14,7 @@ from ..llvm.build import Function
 from ..products.ahead import STATE, Walk, begin
 from ..products.microkernel import local_array
 from ..vectors import Elements
-from .problem import Tensor, Three
+from .problem import Problem, Tensor, Three
 
 # How many pieces there are for each channel, and besides; none of both: one for each image. How far they are
 # apart, their bytes, and those for each row and channel.
@@ -78,6 +78,15 @@ def pieces(side: str, e: Elements, tensor: Tensor, extents: Three, images: int,
             for name, n in zip(_PIECES, found)}
 
 
+def written(problem: Problem) -> tuple[Tensor, Three]:
+    """The target as ``pieces`` takes it: the phases together leave nothing out."""
+    grid, apart = problem.phases[0].grid, problem.positions
+    if len(problem.phases) == 1:
+        return problem.target._replace(space=apart), grid
+    line = apart[0] or apart[2] * grid[2]
+    return problem.target._replace(space=(line, 0, 1)), (grid[0], 1, line)
+
+
 _NOTHING = 0, 1, 0, 0, 0, 0
 
 
@@ -89,8 +98,8 @@ def _pieces(tensor: Tensor, extents: Three, images: int, whole: bool) -> tuple[i
     if tensor.channel == 1:     # channels are adjacent
         return (0, 1, 0, 0, a, 0) if images == 1 else (0, 0, tensor.batch, extents[0] * a, 0, 0)
     dense = tensor.channel == extents[0] * a
-    if 2 * line <= a:           # rows are left out
-        return (extents[0], 0, a, line, 0, 0) if whole and dense and images == 1 else _NOTHING
     if images == 1:
+        if 2 * line <= a and whole and dense:   # rows are left out
+            return extents[0], 0, a, line, 0, 0
         return 1, 0, tensor.channel, 0, a, 0
     return (0, 0, tensor.batch, 0, 0, tensor.channel) if dense else _NOTHING

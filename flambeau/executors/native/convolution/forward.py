@@ -14,7 +14,7 @@ from ..plan import Call, Plan
 from ..products.microkernel import Tile, tile_of
 from ..products.packing_pairs import multiplies_pairs
 from ..vectors import Elements, Pairs, elements
-from .ahead import pieces
+from .ahead import pieces, written
 from .grid import rounded, share_out, window_of
 from .kernel import CHANNELS, NUMBERS, PHASE, POINTERS, forward_module
 from .packing import PACK_NUMBERS, PACK_POINTERS, pack_module
@@ -226,8 +226,7 @@ def _main_call(problem: Problem, e: Elements, tile: Tile,
         "phases": len(problem.phases), "merged": int(is_merged(problem, w)),
         "between": int(missing is not None), "missing": missing or 0,
         **pieces("in", e, problem.source, problem.extents, b.images, b.chunks == 1),
-        **pieces("out", e, problem.target._replace(space=problem.positions), problem.phases[0].grid, b.images,
-                 b.chunks == 1)}
+        **pieces("out", e, *written(problem), b.images, b.chunks == 1)}
     function = _convolve(e.name, isinstance(e, Pairs), mode, adjacent_of(problem, mode), bias is not None,
                          _between_results(problem))
     return Call(function, words(POINTERS, NUMBERS, given, table), b.tasks, max(1, b.tasks // _PORTIONS),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ..arguments import Registers, entry
 from ..llvm.build import Function, Value, vector
-from ..vectors import Elements, kept, pixels_apart, pixels_between, transposed
+from ..vectors import Elements, kept, masks_between, pixels_apart, pixels_masked, transposed
 from .winograd import Winograd, transform
 
 # Channels in a row of a staged image, and of V.
@@ -50,10 +50,10 @@ def stage(f: Function, a: Registers, e: Elements, source: str, buffer: str, part
             middle = f.choose(good, "i64", a.middle, 0)
             right = f.choose(good, "i64", a.right, f.add(f.add(a.left, a.middle), a.right))
             left = f.choose(good, "i64", a.left, 0)
-            _zero(f, a, e, target, left)
-            _zero(f, a, e, e.place(f, target, f.mul(f.add(left, middle), a.x_pixel)), right)
             x = e.at(f, from_, f.add(f.mul(at_a, a.s_a), f.mul(at_b, a.s_b)))
+            _zero(f, a, e, target, left)
             _row(f, a, e, x, e.place(f, target, f.mul(left, a.x_pixel)), middle, count, adjacent)
+            _zero(f, a, e, e.place(f, target, f.mul(f.add(left, middle), a.x_pixel)), right)
 
 
 def _zero(f: Function, a: Registers, e: Elements, target: str, pixels: Value) -> None:
@@ -80,6 +80,7 @@ def _row(f: Function, a: Registers, e: Elements, source: str, target: str, pixel
 
 def _transposed_row(f: Function, a: Registers, e: Elements, source: str, target: str, pixels: str,
                     channels: str, step: int) -> None:
+    """Whole vectors of pixels: what is too much of them is where the zeros or the next line are written."""
     n = e.lanes
     rows = [f.mul(a.s_c, i) for i in range(n)]
     with f.loop(0, pixels, n) as w:
@@ -87,19 +88,24 @@ def _transposed_row(f: Function, a: Registers, e: Elements, source: str, target:
         whole = f.emit(f"and i1 {f.compare('sge', channels, n)}, {f.compare('sge', left, n)}")
         from_, to = e.at(f, source, f.mul(w, step)), e.place(f, target, f.mul(w, a.x_pixel))
         with f.when(whole):
-            read = [pixels_apart(f, e, e.at(f, from_, rows[i]), step) for i in range(n)]
-            for i, column in enumerate(transposed(f, e.kind, read)):
-                e.keep(f, column, e.place(f, to, f.mul(a.x_pixel, i)))
+            _keep_columns(f, a, e, to, [pixels_apart(f, e, e.at(f, from_, row), step) for row in rows])
         with f.otherwise(whole):
+            bits = f"i{n}"
+            masks = [f.emit(f"bitcast <{n} x i1> {mask} to {bits}")
+                     for mask in masks_between(f, e, step, 0, left)]
             read = []
-            for i in range(n):
+            for i, row in enumerate(rows):
                 exists = f.compare("slt", i, channels)
-                at = e.at(f, from_, f.choose(exists, "i64", rows[i], 0))
-                read.append(pixels_between(f, e, at, step, 0, f.choose(exists, "i64", left, 0)))
-            square = kept(f, e, transposed(f, e.kind, read))
-            with f.loop(0, f.least(left, n)) as pixel:
-                column = f.read(e.kind, f.at(square, f.mul(pixel, n), e.element))
-                e.keep(f, column, e.place(f, to, f.mul(a.x_pixel, pixel)))
+                some = [f.emit(f"bitcast {bits} {f.choose(exists, bits, mask, 0)} to <{n} x i1>")
+                        for mask in masks]
+                at = e.at(f, from_, f.choose(exists, "i64", row, 0))
+                read.append(pixels_masked(f, e, at, step, some))
+            _keep_columns(f, a, e, to, read)
+
+
+def _keep_columns(f: Function, a: Registers, e: Elements, target: str, rows: list[str]) -> None:
+    for i, column in enumerate(transposed(f, e.kind, rows)):
+        e.keep(f, column, e.place(f, target, f.mul(a.x_pixel, i)))
 
 
 def _gathered_row(f: Function, a: Registers, e: Elements, source: str, target: str, pixels: str,

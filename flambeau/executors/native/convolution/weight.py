@@ -145,7 +145,7 @@ class _Scratch:
         blocks = b.slice // columns
         self.v_at = rounded(window * e.width, 64)
         self.g_at = self.v_at + rounded((b.taps * b.blocks_each * self.v_step + columns) * e.width, 64)
-        self.h_at = self.g_at + rounded((blocks * b.images * of_gradient + 2) * columns * e.width, 64)
+        self.h_at = self.g_at + rounded((blocks * b.images * of_gradient + e.lanes) * columns * e.width, 64)
         self.size = self.h_at + ((w.elements**2 * blocks * self.h_step + 2 * columns) * e.width if w else 0)
 
     def words(self) -> dict[str, Argument]:
