@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 import operator
-import sys
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
@@ -19,10 +18,8 @@ from .graph import Graph
 from .graph_module import GraphModule
 from .patching import traced_calls, whole_functions
 from .proxy import Proxy, TracerBase
-
-# (globals, name) of functions that a tracer does not look into.
-_wrapped: list[tuple[dict[str, Any], str]] = []
-_wrapped_functions: set[Any] = set()
+from .wrapping import wrap as wrap
+from .wrapping import wrapped
 
 
 class PHBase:
@@ -30,38 +27,6 @@ class PHBase:
 
 
 PH = PHBase()
-
-
-def wrap(fn_or_name: Any) -> Any:
-    """Declare a function (or the name of a global one) as something a tracer does not look into.
-
-    >>> import flambeau as torch
-    >>> @torch.fx.wrap
-    ... def helper(x): return x + 1
-    >>> helper(1)
-    2
-    """
-    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
-        raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")
-    if callable(fn_or_name):
-        name = fn_or_name.__name__
-        _wrapped_functions.add(fn_or_name)
-    else:
-        name = fn_or_name
-    frame: Any = sys._getframe(1)
-    if frame.f_code.co_name != "<module>" and isinstance(fn_or_name, str):
-        raise NotImplementedError("wrap must be called at the top level of a module")
-    _wrapped.append((frame.f_globals, name))
-    return fn_or_name
-
-
-def is_wrapped(function: Any) -> bool:
-    """Whether a function was declared with ``wrap``."""
-    try:
-        return function in _wrapped_functions or any(
-            scope.get(name) is function for scope, name in _wrapped)
-    except TypeError:
-        return False
 
 
 class Tracer(TracerBase):
@@ -216,7 +181,7 @@ class Tracer(TracerBase):
         overrides.activate()
         function = type(root).forward if is_module else root
         called, args, keywords = self.create_args_for_root(function, is_module, concrete_args)
-        with traced_calls(self, called, _wrapped):
+        with traced_calls(self, called, wrapped):
             result = _call(called, args, keywords)
         if any(isinstance(value, (tuple, list, dict)) for value in self._given.values()):
             in_spec = pytree.tree_structure(list(self._given.values()))

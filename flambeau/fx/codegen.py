@@ -16,6 +16,7 @@ from ..utils import _pytree as pytree
 from . import _pytree as fx_pytree
 from .names import PACKAGE, bare, public_path, type_text
 from .node import Node
+from .wrapping import is_wrapped
 
 if TYPE_CHECKING:
     from ..utils._pytree import TreeSpec
@@ -219,7 +220,6 @@ class _Writer:
         if path.startswith("operator."):
             path = f"_{path}"
         name = self._global(target, re.sub(r"\W", "_", path))
-        from ._symbolic_trace import is_wrapped  # made of this module
         if is_wrapped(target):
             self.wrapped.append(name)
         return name
