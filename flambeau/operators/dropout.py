@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous, dense_like
-from ..tensor import Tensor, assign
+from ..tensor import Tensor, assign, record
 from ..tensor.warned import warn
 from .arguments import type_in_words
 from .arithmetic import mul
+from .definition import pointwise_operator
 from .domain import not_implemented
-from .random import BERNOULLI, DROPOUT_MASK, drawn
+from .random import BERNOULLI, drawn
 from .registry import api, no_tensor
 
 # The negative saturation value of SELU (Klambauer et al. 2017), to which alpha dropout sets elements.
 _ALPHA = 1.7580993408473766
+
+# What is kept is noted in a byte for each element, of which memory has fewer than of numbers.
+DROPPED = pointwise_operator("dropped", lambda m, input, kept, factor:
+                             m.multiply(input, m.where(m.not_equal(kept, 0), factor, 0)),
+                             grad_name="MulBackward0", casts=True)
+
+
+@DROPPED.derivative("input", keeps="kept factor")
+def _(ctx: Any, grad: Tensor, kept: Tensor, factor: float) -> Tensor:
+    return record(DROPPED, (grad, kept, factor))
 
 
 def _check(p: float) -> None:
@@ -23,7 +36,7 @@ def _check(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-def _noise_geometry(x: Tensor, features: bool) -> Geometry:
+def _noise_geometry(x: Tensor, features: bool, dtype: dtypes.dtype) -> Geometry:
     # The noise of elements lies in memory as x does: numbers are drawn in the order of memory.
     g = x._geometry
     if features and g.ndim < 2:
@@ -32,8 +45,8 @@ def _noise_geometry(x: Tensor, features: bool) -> Geometry:
         raise RuntimeError("result type Float can't be cast to the desired output type "
                            f"{dtypes.SCALAR_NAMES[g.dtype]}")
     if features:
-        return contiguous((*g.shape[:2], *([1] * (g.ndim - 2))), g.dtype, g.device)
-    return dense_like(g.shape, g, g.dtype)
+        return contiguous((*g.shape[:2], *([1] * (g.ndim - 2))), dtype, g.device)
+    return dense_like(g.shape, g, dtype)
 
 
 def _require_flag(training: Any, called: str) -> None:
@@ -51,7 +64,10 @@ def _drop(x: Tensor, p: float, training: bool, features: bool) -> Tensor:
         raise not_implemented("bernoulli_scalar_cpu_", x._geometry.dtype)
     if p == 1:
         return mul(x, x.new_zeros(()))
-    return mul(x, drawn(DROPOUT_MASK, None, (float(p),), _noise_geometry(x, features)))
+    kept = 1.0 - float(p)
+    noise = drawn(BERNOULLI, None, (kept,), _noise_geometry(x, features, dtypes.bool_))
+    factor = 1.0 / kept if x._geometry.dtype is dtypes.float64 else float(np.float32(1.0) / np.float32(kept))
+    return record(DROPPED, (x, noise, factor))
 
 
 @api("nn.functional", judge="never")
@@ -159,7 +175,7 @@ def _alpha_drop(x: Tensor, p: float, training: bool, features: bool) -> Tensor:
         return x
     if p == 1:
         return mul(x, x.new_zeros(()))
-    noise = drawn(BERNOULLI, None, (float(1 - p),), _noise_geometry(x, features))
+    noise = drawn(BERNOULLI, None, (float(1 - p),), _noise_geometry(x, features, x._geometry.dtype))
     scale = 1.0 / ((_ALPHA * _ALPHA * p + 1) * (1 - p)) ** 0.5
     shift = (noise - 1) * (_ALPHA * scale) + _ALPHA * scale * p
     return x * (noise * scale) + shift

@@ -10,7 +10,7 @@ import numpy as np
 from .. import devices, dtypes
 from ..engine import look_at_draws
 from ..graph.geometry import Geometry, contiguous
-from ..random_streams.bernoulli import bernoulli, bernoulli_each, dropout_mask
+from ..random_streams.bernoulli import bernoulli, bernoulli_each
 from ..random_streams.few import FEW, few_normals, few_uniform
 from ..random_streams.normal import normal as draw_normal
 from ..random_streams.permutation import randperm as draw_permutation
@@ -62,11 +62,6 @@ def NORMAL(m: Any, state: Any, mean: Any, std: Any, contiguous: bool, geometry: 
 @operator("bernoulli", with_state, kind="draw", price=draws(6.0))
 def BERNOULLI(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
     return in_memory_order(geometry, lambda shape: bernoulli(state, shape, float(p), geometry.dtype.numpy))
-
-
-@operator("dropout_mask", with_state, kind="draw", price=draws(6.0))
-def DROPOUT_MASK(m: Any, state: Any, p: Any, geometry: Geometry) -> Any:
-    return in_memory_order(geometry, lambda shape: dropout_mask(state, shape, float(p), geometry.dtype.numpy))
 
 
 @operator("bernoulli_each", with_state, kind="draw")

@@ -11,7 +11,7 @@ Twister.
 [0.4963, 0.7682, 0.0885]
 """
 
-from .bernoulli import bernoulli, bernoulli_each, dropout_mask, rrelu_slopes
+from .bernoulli import bernoulli, bernoulli_each, rrelu_slopes
 from .continuous import cauchy, exponential, geometric, log_normal
 from .counts import binomial, poisson
 from .gammas import dirichlet, standard_gamma
@@ -24,7 +24,7 @@ from .uniform import uniform
 
 __all__ = [
     "STATE_BYTES", "State", "Stream", "bernoulli", "bernoulli_each", "binomial", "cauchy",
-    "check_state", "dirichlet", "dropout_mask", "exponential", "floating_bounds", "geometric",
+    "check_state", "dirichlet", "exponential", "floating_bounds", "geometric",
     "limit_of", "log_normal", "multinomial", "normal", "poisson", "randint", "random_full", "randperm",
     "rrelu_slopes", "seed_of", "seed_state", "standard_gamma", "uniform",
 ]

@@ -1,4 +1,4 @@
-"""Coin tosses: the Bernoulli distribution, dropout's mask and the slopes of a randomised leaky ReLU."""
+"""Coin tosses: the Bernoulli distribution and the slopes of a randomised leaky ReLU."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .arithmetic import FLOAT32, FLOAT64, Array, rounded
+from .arithmetic import FLOAT32, FLOAT64, Array
 from .state import State, Stream
 from .uniform import BLOCK, fill
 
@@ -39,18 +39,6 @@ def bernoulli_each(state: State, p: Array, dtype: np.dtype[Any]) -> tuple[Array,
         drawn = stream.doubles(chosen.size) if wide else stream.floats(chosen.size)
         values[start:start + BLOCK] = drawn < chosen
     return values.reshape(p.shape), stream.close()
-
-
-def dropout_mask(state: State, shape: tuple[int, ...], p: float, dtype: np.dtype[Any]) -> tuple[Array, State]:
-    """What dropout multiplies its input by: ``bernoulli(1 - p) / (1 - p)`` in the input's type.
-
-    Feature dropout takes it in the shape (N, C, 1, ...). With p == 0 or p == 1 dropout draws nothing and
-    needs no mask.
-    """
-    kept, state = bernoulli(state, shape, 1.0 - p, dtype)
-    one: Array = np.ones(1, FLOAT64 if dtype == FLOAT64 else FLOAT32)
-    factor = rounded(one / (1.0 - p), dtype)
-    return kept * factor.reshape(()), state  # kept may be a scalar
 
 
 def rrelu_slopes(state: State, values: Array, lower: float, upper: float) -> tuple[Array, State]:

@@ -171,12 +171,13 @@ def _rejection(name: str) -> Iterator[Case]:
 def _dropout(name: str) -> Iterator[Case]:
     dtype = numpy_type(name)
     for p in (0.1, 0.333, 0.5):
-        yield Case(f"dropout-{p}-{name}", lambda state, p=p: streams.dropout_mask(state, (999,), p, dtype),
-                   lambda torch, p=p: torch.dropout(torch.ones(999, dtype=getattr(torch, name)), p, True))
+        yield Case(f"dropout-{p}-{name}",
+                   lambda state, p=p: streams.bernoulli(state, (999,), 1 - p, np.dtype(bool)),
+                   lambda torch, p=p: torch.dropout(torch.ones(999, dtype=getattr(torch, name)), p, True) != 0)
         yield Case(f"feature_dropout-{p}-{name}",
-                   lambda state, p=p: streams.dropout_mask(state, (8, 30, 1), p, dtype),
+                   lambda state, p=p: streams.bernoulli(state, (8, 30, 1), 1 - p, np.dtype(bool)),
                    lambda torch, p=p: torch.feature_dropout(
-                       torch.ones(8, 30, 4, dtype=getattr(torch, name)), p, True)[:, :, :1])
+                       torch.ones(8, 30, 4, dtype=getattr(torch, name)), p, True)[:, :, :1] != 0)
     values = weights((999,), dtype) - 0.5
 
     def rrelu(state: Array) -> tuple[Array, Array]:

@@ -90,20 +90,6 @@ def bernoulli(dtype: Dtype) -> Formula:
     return formula
 
 
-def dropout_mask(dtype: Dtype) -> Formula:
-    """1 / (1 - p) with probability 1 - p, else 0."""
-    compute = FLOAT64 if dtype == FLOAT64 else FLOAT32
-
-    def formula(f: Function, queue: str, result: str, first: str, count: str) -> None:
-        kept = 1 - _number(f, 0)
-        threshold = _threshold(kept)
-        scale = _held(1 / convert(kept, compute), dtype)
-        with f.loop(0, count) as i:
-            heads = compare("<", _bits53(f, queue, i), threshold)
-            _store(f, select(heads, scale, constant(scale, 0)), result, i, dtype)
-    return formula
-
-
 def _threshold(p: Expression) -> Expression:
     """Of all numbers of 53 bits, the share p lies below."""
     scaled = (p * 2.0 ** 53).intrinsic("ceil")

@@ -53,7 +53,6 @@ FILES: dict[str, str] = {
                      "scaled_dot_product_attention_dropout",
                      "scaled_dot_product_attention_dropout_backward"), "attention"),
     "uniform": "random", "normal": "random", "bernoulli": "random", "bernoulli_each": "random",
-    "dropout_mask": "random",
     **dict.fromkeys(("linalg_lu_factor_ex", "linalg_inv_ex", "linalg_solve_ex", "linalg_det",
                      "linalg_slogdet", "linalg_cholesky_ex", "linalg_solve_triangular", "cholesky_solve",
                      "cholesky_inverse", "linalg_lu_solve"),

@@ -233,7 +233,6 @@ TEMPLATES = {
     "uniform": _simple(draws.uniform, _FLOATS, _words_of_float, 2),
     "normal": normal,
     "bernoulli": bernoulli,
-    "dropout_mask": _simple(draws.dropout_mask, _FLOATS, lambda dtype: 2, 1),
     "bernoulli_each": bernoulli_each,
     "randint": randint,
     "random_full": random_full,
