@@ -173,7 +173,8 @@ def _dropout(name: str) -> Iterator[Case]:
     for p in (0.1, 0.333, 0.5):
         yield Case(f"dropout-{p}-{name}",
                    lambda state, p=p: streams.bernoulli(state, (999,), 1 - p, np.dtype(bool)),
-                   lambda torch, p=p: torch.dropout(torch.ones(999, dtype=getattr(torch, name)), p, True) != 0)
+                   lambda torch, p=p: torch.dropout(
+                       torch.ones(999, dtype=getattr(torch, name)), p, True) != 0)
         yield Case(f"feature_dropout-{p}-{name}",
                    lambda state, p=p: streams.bernoulli(state, (8, 30, 1), 1 - p, np.dtype(bool)),
                    lambda torch, p=p: torch.feature_dropout(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -12,7 +13,8 @@ from flambeau.executors.interpreter.places import places
 @pytest.mark.parametrize("share", [0.0, 0.1, 1.0])
 def test_places(shape: tuple[int, ...], share: float) -> None:
     array = np.random.default_rng(0).random(shape) < share
-    for each in (array, array.astype(np.float32), array.T):
+    short = [-array.astype(kind) for kind in (np.float16, ml_dtypes.bfloat16)]  # with zeros of either sign
+    for each in (array, array.astype(np.float32), array.astype(np.int16), array.T, *short):
         found, want = places(each), np.nonzero(each)
         assert len(found) == len(want)
         for x, y in zip(found, want):

@@ -15,8 +15,8 @@ _CUBE = 0.044715
 
 
 def rectify(x: Expression) -> Expression:
-    """max(x, 0)."""
-    return maximum(x, 0)
+    """max(x, 0); a zero keeps its sign, as NaN stays."""
+    return where(compare("<", x, 0), 0, x)
 
 
 def leaky(x: Expression, slope: Any) -> Expression:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .emitter import BOOL, Unsupported
-from .expression import Expression, arithmetic, compare, constant, convert, is_float, pair, select
+from .emitter import BOOL, FLOAT16, Unsupported
+from .expression import Expression, arithmetic, chosen, compare, constant, convert, is_float, pair, select
 from .functions import absolute, copysign
 
 
@@ -113,24 +113,41 @@ def _floating(x: Expression) -> Expression:
     return x
 
 
+def _whole(x: Expression, direction: str) -> Expression:
+    """x rounded to an integer; of 16-bit numbers these are such, too.
+
+    LLVM would round in 16 bits what comes from float16, one element at a time: there by adding and taking off
+    a number whose neighbours are integers.
+    """
+    if _floating(x).emitter.exact(x.register) != FLOAT16:
+        return chosen(x.intrinsic(direction), x)
+    size = absolute(x) if direction == "trunc" else x
+    near = (size + 1.5 * 2.0**23) - 1.5 * 2.0**23
+    if direction == "ceil":
+        near = select(compare("<", near, size), near + 1, near)
+    elif direction != "rint":
+        near = select(compare(">", near, size), near - 1, near)
+    return copysign(near, x)
+
+
 def floor(x: Expression) -> Expression:
     """Rounded down."""
-    return _floating(x).intrinsic("floor")
+    return _whole(x, "floor")
 
 
 def ceil(x: Expression) -> Expression:
     """Rounded up."""
-    return _floating(x).intrinsic("ceil")
+    return _whole(x, "ceil")
 
 
 def trunc(x: Expression) -> Expression:
     """Rounded towards zero."""
-    return _floating(x).intrinsic("trunc")
+    return _whole(x, "trunc")
 
 
 def rint(x: Expression) -> Expression:
     """Rounded to nearest, ties to even."""
-    return _floating(x).intrinsic("rint")
+    return _whole(x, "rint")
 
 
 def isnan(x: Expression) -> Expression:

@@ -64,6 +64,7 @@ class Emitter:
         self.lines: list[str] = []
         self.declarations: dict[str, None] = {}
         self._known: dict[str, str] = {}
+        self._exact: dict[str, Dtype] = {}      # registers whose floats are elements of a 16-bit type
         self._count = 0
 
     def name(self) -> str:
@@ -111,11 +112,11 @@ class Emitter:
         """From the form in memory to that in registers."""
         if dtype.kind == "b":
             return self.emit(f"icmp ne i8 {held}, 0")
-        if dtype == FLOAT16:
-            return self.emit(f"fpext half {held} to float")
-        if dtype == BFLOAT16:
-            return self._from_bfloat(held)
-        return held
+        if dtype not in (FLOAT16, BFLOAT16):
+            return held
+        found = self.emit(f"fpext half {held} to float") if dtype == FLOAT16 else self._from_bfloat(held)
+        self._exact[found] = dtype
+        return found
 
     def narrow(self, register: str, dtype: Dtype) -> str:
         """From the form in registers to that in memory, rounding to nearest even."""
@@ -129,7 +130,22 @@ class Emitter:
 
     def rounded(self, register: str, dtype: Dtype) -> str:
         """A float rounded to the nearest element of ``dtype``."""
-        return self.widen(self.narrow(register, dtype), dtype) if dtype in (FLOAT16, BFLOAT16) else register
+        if dtype not in (FLOAT16, BFLOAT16) or self.exact(register) == dtype:
+            return register
+        return self.widen(self.narrow(register, dtype), dtype)
+
+    def exact(self, register: str) -> Dtype | None:
+        """The 16-bit type of which a register, or a literal, is known to hold an element."""
+        if register.startswith("0x"):   # bits of a double: few of them, of a normal number or 0
+            bits = int(register, 16)
+            return BFLOAT16 if not bits & ((1 << 45) - 1) and (bits >> 52 & 2047 > 896 or not bits) else None
+        return self._exact.get(register)
+
+    def chosen(self, register: str, *among: str) -> None:
+        """Note that a register holds one of others, perhaps with another sign."""
+        dtype = self.exact(among[0])
+        if dtype is not None and all(self.exact(x) == dtype for x in among):
+            self._exact[register] = dtype
 
     def _from_bfloat(self, held: str) -> str:
         wide = self.emit(f"zext i16 {held} to i32")
@@ -137,6 +153,8 @@ class Emitter:
 
     def _to_bfloat(self, register: str) -> str:
         bits = self.emit(f"bitcast float {register} to i32")
+        if self.exact(register) == BFLOAT16:
+            return self.emit(f"trunc i32 {self.emit(f'lshr i32 {bits}, 16')} to i16")
         odd = self.emit(f"and i32 {self.emit(f'lshr i32 {bits}, 16')}, 1")
         bias = self.emit(f"add i32 {odd}, 32767")
         up = self.emit(f"lshr i32 {self.emit(f'add i32 {bits}, {bias}')}, 16")

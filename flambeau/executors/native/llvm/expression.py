@@ -246,7 +246,7 @@ def negative(x: Expression) -> Expression:
     """-x."""
     kind = register_type(x.dtype)
     if is_float(x):
-        return x.emit(f"fneg {kind} {x.register}", x.dtype)
+        return chosen(x.emit(f"fneg {kind} {x.register}", x.dtype), x)
     if x.dtype.kind == "b":
         raise Unsupported("negative of truth values")
     return x.emit(f"sub {kind} 0, {x.register}", x.dtype)
@@ -263,7 +263,14 @@ def invert(x: Expression) -> Expression:
 def select(condition: Expression, x: Expression, y: Expression) -> Expression:
     """x where the condition holds, else y (of one type)."""
     kind = register_type(x.dtype)
-    return x.emit(f"select i1 {condition.register}, {kind} {x.register}, {kind} {y.register}", x.dtype)
+    found = x.emit(f"select i1 {condition.register}, {kind} {x.register}, {kind} {y.register}", x.dtype)
+    return chosen(found, x, y)
+
+
+def chosen(found: Expression, *among: Expression) -> Expression:
+    """What is one of others, perhaps with another sign: if they have 16 bits it need not be rounded."""
+    found.emitter.chosen(found.register, *[x.register for x in among])
+    return found
 
 
 def bits_of(x: Expression, dtype: Dtype) -> Expression:

@@ -14,7 +14,7 @@ from typing import Any
 
 from . import coefficients as table
 from .emitter import FLOAT32, FLOAT64, INT32, INT64, Dtype, Unsupported
-from .expression import Expression, bits_of, compare, constant, convert, is_float, select
+from .expression import Expression, bits_of, chosen, compare, constant, convert, is_float, select
 from .machine import machine
 
 Function = Callable[..., Expression]
@@ -105,12 +105,12 @@ def horner(coefficients: Sequence[float], x: Expression) -> Expression:
 
 def copysign(x: Expression, sign: Expression) -> Expression:
     """x with the sign of another number."""
-    return x.intrinsic("copysign", sign)
+    return chosen(x.intrinsic("copysign", sign), x)
 
 
 def absolute(x: Expression) -> Expression:
     """The absolute value."""
-    return x.intrinsic("fabs") if is_float(x) else select(compare("<", x, 0), -x, x)
+    return chosen(x.intrinsic("fabs"), x) if is_float(x) else select(compare("<", x, 0), -x, x)
 
 
 def at_most(x: Expression, bound: float) -> Expression:
