@@ -297,6 +297,17 @@ def test_short_types_are_added_in_single_precision(number: int, dtype: Any) -> N
         check(function, [x, index, values], name, 1e-2)
 
 
+@pytest.mark.parametrize("dtype", [flambeau.uint8, flambeau.int8, flambeau.int16], ids=str)
+def test_short_integers_are_added(dtype: Any) -> None:
+    index, values = positions(0, 40, 40), numbers(40, 33, dtype=dtype)
+    x = numbers(40, 33, dtype=dtype)
+    check(lambda x, i, v: x.index_add(0, i, v, alpha=3), [x, index, values], "index_add")
+    check(lambda x, i, v: x.index_put((i,), v, accumulate=True), [x, index, values], "index_put")
+    there = index.unsqueeze(1).expand(40, 33)
+    check(lambda x, i, v: x.scatter_add(0, i, v), [x, there, values], "scatter_add")
+    check(lambda x, i, v: x.scatter_reduce(0, i, v, "amin"), [x, there, values], "scatter_reduce")
+
+
 @pytest.mark.parametrize("dtype", [flambeau.int64, flambeau.int32], ids=str)
 @pytest.mark.parametrize("width", [20, 130])
 def test_rows_of_a_large_table(width: int, dtype: Any) -> None:

@@ -101,7 +101,7 @@ def walked(action: str, extents: Strides, dense: Side, indexed: Side, indices: S
         raise Unsupported("indices of these types")
     sums = indexed.place is not None
     if action not in ("read", "write") and not sums and not (rounds and number_type in (BFLOAT16, FLOAT16)) \
-            and (size < 4 or number_type.kind not in "iuf"):
+            and not (number_type.kind in "iu" or (number_type.kind == "f" and size >= 4)):
         raise Unsupported("arithmetic on this type")
     wide, held = index_type.itemsize, 4 if sums else size
     strides = [[s * size for s in dense.strides], [s * held for s in indexed.strides],
