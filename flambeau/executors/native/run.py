@@ -104,9 +104,31 @@ def _in_pieces(nodes: list[Node], forced: bool, lengths: list[int]) -> list[Node
     failed: list[Node] = []
     for length in lengths:
         piece = nodes[-length:]
-        del nodes[-length:]
         try:
-            failed += run(piece, forced)
+            del nodes[-length:]
+            failed += _piece(piece, forced)
         finally:
-            nodes += piece      # empty, except for what an interrupt left
+            if piece and not (nodes and nodes[-1] is piece[-1]):
+                nodes += piece      # what an interrupt left
     return failed
+
+
+def _piece(nodes: list[Node], forced: bool) -> list[Node]:
+    """``run`` for a piece, which is known at once if it has come often."""
+    pending = nodes[::-1]
+    try:
+        nodes.clear()
+        arrays = None if settings.kernel_times else book.look_up(pending)
+        if arrays is True:
+            ran.append("native")
+            return []
+        failed = replay(pending, nodes, arrays)
+        if failed is not None:
+            return failed
+        nodes += pending[::-1]
+    except BaseException:
+        if not nodes:
+            nodes += pending[::-1]
+        raise
+    pending.clear()
+    return run(nodes, forced)

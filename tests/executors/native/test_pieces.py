@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Iterator
+from importlib import import_module
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -95,6 +99,55 @@ def test_what_fails_in_a_piece_is_told_at_its_line() -> None:
     with pytest.raises(IndexError) as caught:
         (bad.sum() + x.sum()).item()
     assert any("test_pieces.py" in note for note in caught.value.__notes__)
+
+
+_RUN = import_module("flambeau.executors.native.run")
+_INTERRUPTED = _RUN._in_pieces.__code__, _RUN._piece.__code__
+
+
+class _Interrupt:
+    """An interrupt before a line of the functions that compute pieces."""
+
+    def __init__(self, line: int) -> None:
+        self.lines_left = line
+
+    def __call__(self, frame: FrameType, event: str, arg: object) -> Any:
+        return self._at_line if frame.f_code in _INTERRUPTED else None
+
+    def _at_line(self, frame: FrameType, event: str, arg: object) -> Any:
+        if event == "line":
+            self.lines_left -= 1
+            if not self.lines_left:
+                raise KeyboardInterrupt
+        return self._at_line
+
+
+@pytest.mark.usefixtures("_late")
+def test_an_interrupt_between_pieces_loses_nothing() -> None:
+    for seed in range(40):
+        _walk(_turns(seed)).tolist()
+    interrupted = 0
+    for line in range(1, 80):
+        x = _rounds(line)
+        before = sys.gettrace()
+        sys.settrace(_Interrupt(line))
+        try:
+            x.tolist()
+        except KeyboardInterrupt:
+            interrupted += 1
+        finally:
+            sys.settrace(before)
+        with config.executor("interpreter"):
+            expected = _rounds(line).tolist()
+        np.testing.assert_allclose(x.tolist(), expected, rtol=2e-5, atol=1e-5)
+    assert interrupted > 40
+
+
+def _rounds(seed: int) -> torch.Tensor:
+    x = torch.linspace(-1, 1, 12)
+    for turn in _turns(seed) * 2:
+        x = torch.tanh(x + 1) - x.mean() if turn else torch.sigmoid(x).cumsum(0) * 0.1
+    return x
 
 
 @given(st.lists(st.integers(0, 30), max_size=300))

@@ -60,7 +60,8 @@ class Strangers:
 
 def lengths(forms: Sequence[int]) -> list[int]:
     """How many nodes each piece of a graph has. ``forms``: of its nodes, in the order of recording."""
-    hashes = [hash(tuple(forms[i:i + _NEIGHBOURS])) for i in range(len(forms))]
+    padded = [*forms, *[-1] * (_NEIGHBOURS - 1)]
+    hashes = [*map(hash, zip(*[padded[k:] for k in range(_NEIGHBOURS)]))]
     found: list[int] = []
     start = 0
     while len(forms) - start > LONGEST:
