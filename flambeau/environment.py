@@ -94,17 +94,32 @@ def is_warn_always_enabled() -> bool:
 
 
 def compiled_with_cxx11_abi() -> bool:
-    """Whether a C++ extension must be built with the new string type: yes, as in PyTorch today."""
+    """Whether a C++ extension must be built with the new string type: yes, as in PyTorch today.
+
+    >>> import flambeau as torch
+    >>> torch.compiled_with_cxx11_abi()
+    True
+    """
     return True
 
 
 def is_vulkan_available() -> bool:
-    """Whether there is a Vulkan device: no."""
+    """Whether there is a Vulkan device: no.
+
+    >>> import flambeau as torch
+    >>> torch.is_vulkan_available()
+    False
+    """
     return False
 
 
 def cudnn_is_acceptable(tensor: Tensor) -> bool:
-    """Whether cuDNN could compute on a tensor: no."""
+    """Whether cuDNN could compute on a tensor: no.
+
+    >>> import flambeau as torch
+    >>> torch.cudnn_is_acceptable(torch.ones(2))
+    False
+    """
     return False
 
 
@@ -127,6 +142,14 @@ def from_file(filename: str, shared: bool | None = None, size: int = 0, *, dtype
 
     ``shared``: what is written to the tensor is written to the file, which is made (or made longer) if need
     be; otherwise writes stay here.
+
+    >>> import flambeau as torch
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> path = os.path.join(tempfile.mkdtemp(), "numbers")
+    >>> np.arange(4, dtype=np.float32).tofile(path)
+    >>> torch.from_file(path, size=4)
+    tensor([0., 1., 2., 3.])
     """
     kind = dtypes.get_default_dtype() if dtype is None else dtype
     path, nbytes = Path(filename), size * kind.itemsize

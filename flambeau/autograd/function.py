@@ -357,7 +357,24 @@ def _save(ctx: Any, originals: list[Any], outputs: list[Any]) -> None:
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a backward as not differentiable itself: differentiating it again is an error."""
+    """Mark a backward as not differentiable itself: differentiating it again is an error.
+
+    >>> import flambeau as torch
+    >>> from flambeau.autograd.function import once_differentiable
+    >>> class Cube(torch.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x ** 3
+    ...     @staticmethod
+    ...     @once_differentiable
+    ...     def backward(ctx, grad):
+    ...         return 3 * ctx.saved_tensors[0] ** 2 * grad
+    >>> x = torch.tensor(2.0, requires_grad=True)
+    >>> Cube.apply(x).backward()
+    >>> x.grad
+    tensor(12.)
+    """
     @wraps(fn)
     def wrapper(ctx: Any, *args: Any) -> Any:
         with no_grad():

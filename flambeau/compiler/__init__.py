@@ -73,12 +73,28 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
 
 
 def allow_in_graph(fn: T) -> T:
-    """The function itself (or a list of them)."""
+    """The function itself (or a list of them).
+
+    >>> import flambeau as torch
+    >>> @torch.compiler.allow_in_graph
+    ... def double(x):
+    ...     return 2 * x
+    >>> double(torch.ones(2))
+    tensor([2., 2.])
+    """
     return fn
 
 
 def assume_constant_result(fn: T) -> T:
-    """The function itself."""
+    """The function itself.
+
+    >>> import flambeau as torch
+    >>> @torch.compiler.assume_constant_result
+    ... def size():
+    ...     return 4
+    >>> size()
+    4
+    """
     return fn
 
 
@@ -103,12 +119,22 @@ def is_compiling() -> bool:
 
 
 def is_dynamo_compiling() -> bool:
-    """Whether PyTorch's compiler is reading this code: never."""
+    """Whether PyTorch's compiler is reading this code: never.
+
+    >>> import flambeau as torch
+    >>> torch.compiler.is_dynamo_compiling()
+    False
+    """
     return False
 
 
 def is_exporting() -> bool:
-    """Whether this code is being exported: never."""
+    """Whether this code is being exported: never.
+
+    >>> import flambeau as torch
+    >>> torch.compiler.is_exporting()
+    False
+    """
     return False
 
 

@@ -28,7 +28,13 @@ class Stream:
 
 
 class Event:
-    """A mark in a stream."""
+    """A mark in a stream.
+
+    >>> import flambeau as torch
+    >>> event = torch.cpu.Event()
+    >>> event.query()
+    True
+    """
 
     def query(self) -> bool:
         """Whether what came before is done: yes."""
@@ -71,7 +77,12 @@ def is_available() -> bool:
 
 
 def is_initialized() -> bool:
-    """Whether the processor can be used: yes."""
+    """Whether the processor can be used: yes.
+
+    >>> import flambeau as torch
+    >>> torch.cpu.is_initialized()
+    True
+    """
     return True
 
 
@@ -90,7 +101,14 @@ def current_stream(device: Any = None) -> Stream:
 
 
 def stream(stream: Stream | None) -> StreamContext:
-    """The context manager that chooses a stream."""
+    """The context manager that chooses a stream.
+
+    >>> import flambeau as torch
+    >>> with torch.cpu.stream(torch.cpu.Stream()):
+    ...     x = torch.ones(2)
+    >>> x
+    tensor([1., 1.])
+    """
     return StreamContext(stream)
 
 

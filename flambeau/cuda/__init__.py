@@ -102,7 +102,12 @@ def is_available() -> bool:
 
 
 def is_initialized() -> bool:
-    """Whether CUDA is in use: no."""
+    """Whether CUDA is in use: no.
+
+    >>> import flambeau as torch
+    >>> torch.cuda.is_initialized()
+    False
+    """
     return False
 
 

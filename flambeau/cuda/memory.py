@@ -30,17 +30,32 @@ def memory_allocated(device: Any = None) -> int:
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The most bytes of device memory that were in use."""
+    """The most bytes of device memory that were in use.
+
+    >>> import flambeau as torch
+    >>> torch.cuda.max_memory_allocated()
+    0
+    """
     return 0
 
 
 def memory_reserved(device: Any = None) -> int:
-    """Bytes of device memory held."""
+    """Bytes of device memory held.
+
+    >>> import flambeau as torch
+    >>> torch.cuda.memory_reserved()
+    0
+    """
     return 0
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """The most bytes of device memory that were held."""
+    """The most bytes of device memory that were held.
+
+    >>> import flambeau as torch
+    >>> torch.cuda.max_memory_reserved()
+    0
+    """
     return 0
 
 

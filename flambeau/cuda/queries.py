@@ -23,7 +23,12 @@ class DeferredCudaCallError(Exception):
 
 
 def get_arch_list() -> list[str]:
-    """The architectures that kernels were built for: none."""
+    """The architectures that kernels were built for: none.
+
+    >>> import flambeau as torch
+    >>> torch.cuda.get_arch_list()
+    []
+    """
     return []
 
 
@@ -33,7 +38,12 @@ def get_gencode_flags() -> str:
 
 
 def is_tf32_supported() -> bool:
-    """Whether the device computes in TF32: no."""
+    """Whether the device computes in TF32: no.
+
+    >>> import flambeau as torch
+    >>> torch.cuda.is_tf32_supported()
+    False
+    """
     return False
 
 

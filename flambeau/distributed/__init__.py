@@ -71,7 +71,12 @@ def is_available() -> bool:
 
 
 def is_initialized() -> bool:
-    """Whether a process group was set up: no."""
+    """Whether a process group was set up: no.
+
+    >>> import flambeau as torch
+    >>> torch.distributed.is_initialized()
+    False
+    """
     return False
 
 
@@ -106,7 +111,12 @@ def is_backend_available(backend: str) -> bool:
 
 
 def is_torchelastic_launched() -> bool:
-    """Whether a launcher such as ``torchrun`` started this process."""
+    """Whether a launcher such as ``torchrun`` started this process.
+
+    >>> import flambeau as torch
+    >>> torch.distributed.is_torchelastic_launched()
+    False
+    """
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 

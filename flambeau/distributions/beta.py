@@ -76,7 +76,12 @@ class Beta(ExponentialFamily):
 
     @property
     def concentration0(self) -> Tensor:
-        """The exponent of 1 - x, plus one."""
+        """The exponent of 1 - x, plus one.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Beta(2.0, 3.0).concentration0
+        tensor(3.)
+        """
         return self._dirichlet.concentration[..., 1]
 
     @property

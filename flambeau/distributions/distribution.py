@@ -122,7 +122,12 @@ class Distribution:
 
     @property
     def arg_constraints(self) -> dict[str, constraints.Constraint]:
-        """What each parameter has to satisfy."""
+        """What each parameter has to satisfy.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Normal.arg_constraints
+        {'loc': Real(), 'scale': GreaterThan(lower_bound=0.0)}
+        """
         raise NotImplementedError
 
     @property
@@ -197,7 +202,14 @@ class Distribution:
         raise NotImplementedError
 
     def sample_n(self, n: int) -> Tensor:
-        """Draw n times; ``sample((n,))`` in new code."""
+        """Draw n times; ``sample((n,))`` in new code.
+
+        >>> import flambeau as torch
+        >>> import warnings
+        >>> warnings.simplefilter("ignore")
+        >>> torch.distributions.Normal(0.0, 1.0).sample_n(3).shape
+        torch.Size([3])
+        """
         warnings.warn("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", FutureWarning,
                       stacklevel=2)
         return self.sample(Size((n,)))

@@ -19,6 +19,11 @@ class ExponentialFamily(Distribution):
     measure, each known in closed form. The gradient of F is the mean of t, which gives entropy and
     Kullback-Leibler divergence (Nielsen and Nock 2010, "Entropies and cross-entropies of exponential
     families").
+
+    >>> import flambeau as torch
+    >>> normal = torch.distributions.Normal(0.0, 1.0)
+    >>> isinstance(normal, torch.distributions.ExponentialFamily), normal.entropy()
+    (True, tensor(1.4189))
     """
 
     @property

@@ -37,12 +37,22 @@ class InverseGamma(TransformedDistribution):
 
     @property
     def concentration(self) -> Tensor:
-        """The shape."""
+        """The shape.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.InverseGamma(2.0, 3.0).concentration
+        tensor(2.)
+        """
         return self.base_dist.concentration
 
     @property
     def rate(self) -> Tensor:
-        """The rate of the reciprocal."""
+        """The rate of the reciprocal.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.InverseGamma(2.0, 3.0).rate
+        tensor(3.)
+        """
         return self.base_dist.rate
 
     @property

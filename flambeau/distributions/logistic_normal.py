@@ -37,10 +37,20 @@ class LogisticNormal(TransformedDistribution):
 
     @property
     def loc(self) -> Tensor:
-        """The means of the normal variables."""
+        """The means of the normal variables.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.LogisticNormal(torch.zeros(2), torch.ones(2)).loc
+        tensor([0., 0.])
+        """
         return self.base_dist.base_dist.loc
 
     @property
     def scale(self) -> Tensor:
-        """The standard deviations of the normal variables."""
+        """The standard deviations of the normal variables.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.LogisticNormal(torch.zeros(2), torch.ones(2)).scale
+        tensor([1., 1.])
+        """
         return self.base_dist.base_dist.scale

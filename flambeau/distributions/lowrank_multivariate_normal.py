@@ -81,7 +81,13 @@ class LowRankMultivariateNormal(Distribution):
 
     @lazy_property
     def variance(self) -> Tensor:
-        """The diagonal of the covariance."""
+        """The diagonal of the covariance.
+
+        >>> import flambeau as torch
+        >>> factor, diagonal = torch.tensor([[1.0], [2.0]]), torch.ones(2)
+        >>> torch.distributions.LowRankMultivariateNormal(torch.zeros(2), factor, diagonal).variance
+        tensor([2., 5.])
+        """
         variance = self._unbroadcasted_cov_factor.pow(2).sum(-1) + self._unbroadcasted_cov_diag
         return variance.expand(self._batch_shape + self._event_shape)
 
@@ -95,7 +101,14 @@ class LowRankMultivariateNormal(Distribution):
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
-        """The covariance (..., N, N)."""
+        """The covariance (..., N, N).
+
+        >>> import flambeau as torch
+        >>> factor, diagonal = torch.tensor([[1.0], [2.0]]), torch.ones(2)
+        >>> torch.distributions.LowRankMultivariateNormal(torch.zeros(2), factor, diagonal).covariance_matrix
+        tensor([[2., 2.],
+                [2., 5.]])
+        """
         w = self._unbroadcasted_cov_factor
         return self._full(ops.matmul(w, w.mT) + ops.diag_embed(self._unbroadcasted_cov_diag))  # type: ignore[operator]
 

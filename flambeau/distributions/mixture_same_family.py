@@ -80,7 +80,15 @@ class MixtureSameFamily(Distribution):
 
     @property
     def component_distribution(self) -> Distribution:
-        """What is chosen from, along the last batch dimension."""
+        """What is chosen from, along the last batch dimension.
+
+        >>> import flambeau as torch
+        >>> D = torch.distributions
+        >>> parts = D.Normal(torch.tensor([-1.0, 1.0]), torch.ones(2))
+        >>> mixture = D.MixtureSameFamily(D.Categorical(torch.ones(2)), parts)
+        >>> mixture.component_distribution
+        Normal(loc: torch.Size([2]), scale: torch.Size([2]))
+        """
         return self._component_distribution
 
     def _weights(self) -> Tensor:

@@ -81,7 +81,12 @@ class Multinomial(Distribution):
 
     @property
     def param_shape(self) -> Size:
-        """The shape of the parameter."""
+        """The shape of the parameter.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Multinomial(5, torch.ones(2, 3)).param_shape
+        torch.Size([2, 3])
+        """
         return self._categorical.param_shape
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:

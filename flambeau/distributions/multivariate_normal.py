@@ -84,12 +84,26 @@ class MultivariateNormal(Distribution):
 
     @lazy_property
     def scale_tril(self) -> Tensor:
-        """The lower Cholesky factor of the covariance (..., N, N)."""
+        """The lower Cholesky factor of the covariance (..., N, N).
+
+        >>> import flambeau as torch
+        >>> normal = torch.distributions.MultivariateNormal(torch.zeros(2), 4 * torch.eye(2))
+        >>> normal.scale_tril
+        tensor([[2., 0.],
+                [0., 2.]])
+        """
         return self._full(self._unbroadcasted_scale_tril)
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
-        """The covariance (..., N, N)."""
+        """The covariance (..., N, N).
+
+        >>> import flambeau as torch
+        >>> scale = torch.tensor([[2.0, 0.0], [1.0, 3.0]])
+        >>> torch.distributions.MultivariateNormal(torch.zeros(2), scale_tril=scale).covariance_matrix
+        tensor([[ 4.,  2.],
+                [ 2., 10.]])
+        """
         return self._full(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
 
     @lazy_property

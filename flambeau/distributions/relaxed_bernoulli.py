@@ -18,7 +18,13 @@ __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 
 
 class LogitRelaxedBernoulli(BinaryParameters, Distribution):
-    """The log-odds of a relaxed Bernoulli variable (Maddison et al. 2017, "The concrete distribution")."""
+    """The log-odds of a relaxed Bernoulli variable (Maddison et al. 2017, "The concrete distribution").
+
+    >>> import flambeau as torch
+    >>> from flambeau.distributions.relaxed_bernoulli import LogitRelaxedBernoulli
+    >>> LogitRelaxedBernoulli(torch.tensor(0.5), torch.tensor([0.5, 0.5])).sample().shape
+    torch.Size([2])
+    """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.real
@@ -82,7 +88,12 @@ class RelaxedBernoulli(TransformedDistribution):
 
     @property
     def logits(self) -> Tensor:
-        """Log-odds."""
+        """Log-odds.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.RelaxedBernoulli(torch.tensor(0.5), torch.tensor(0.5)).logits
+        tensor(0.)
+        """
         return self.base_dist.logits
 
     @property

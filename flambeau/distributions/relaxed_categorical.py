@@ -97,7 +97,12 @@ class RelaxedOneHotCategorical(TransformedDistribution):
 
     @property
     def temperature(self) -> Any:
-        """How far from one-hot."""
+        """How far from one-hot.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.RelaxedOneHotCategorical(torch.tensor(0.5), torch.ones(3)).temperature
+        tensor(0.5000)
+        """
         return self.base_dist.temperature
 
     @property
@@ -107,5 +112,10 @@ class RelaxedOneHotCategorical(TransformedDistribution):
 
     @property
     def probs(self) -> Tensor:
-        """Probabilities."""
+        """Probabilities.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.RelaxedOneHotCategorical(torch.tensor(0.5), torch.ones(4)).probs
+        tensor([0.2500, 0.2500, 0.2500, 0.2500])
+        """
         return self.base_dist.probs

@@ -42,7 +42,14 @@ class Transform:
 
     @property
     def event_dim(self) -> int:
-        """How many dimensions the map takes together, where input and output agree."""
+        """How many dimensions the map takes together, where input and output agree.
+
+        >>> import flambeau as torch
+        >>> import warnings
+        >>> warnings.simplefilter("ignore")
+        >>> torch.distributions.transforms.ExpTransform().event_dim
+        0
+        """
         if self.domain.event_dim != self.codomain.event_dim:
             raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
         return int(self.domain.event_dim)

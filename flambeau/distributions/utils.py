@@ -59,18 +59,36 @@ def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
-    """Probabilities of log-odds (binary), or of unnormalised log-probabilities (..., K)."""
+    """Probabilities of log-odds (binary), or of unnormalised log-probabilities (..., K).
+
+    >>> import flambeau as torch
+    >>> from flambeau.distributions.utils import logits_to_probs
+    >>> logits_to_probs(torch.zeros(2)), logits_to_probs(torch.zeros(2), is_binary=True)
+    (tensor([0.5000, 0.5000]), tensor([0.5000, 0.5000]))
+    """
     return logits.sigmoid() if is_binary else F.softmax(logits, dim=-1)
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
-    """Probabilities kept inside the open interval from 0 to 1, by the machine epsilon of their type."""
+    """Probabilities kept inside the open interval from 0 to 1, by the machine epsilon of their type.
+
+    >>> import flambeau as torch
+    >>> from flambeau.distributions.utils import clamp_probs
+    >>> bool(clamp_probs(torch.tensor(0.0)) > 0)
+    True
+    """
     eps = finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
 
 def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
-    """Log-odds (binary) or log-probabilities (..., K)."""
+    """Log-odds (binary) or log-probabilities (..., K).
+
+    >>> import flambeau as torch
+    >>> from flambeau.distributions.utils import probs_to_logits
+    >>> probs_to_logits(torch.tensor([0.5]), is_binary=True)
+    tensor([0.])
+    """
     inside = clamp_probs(probs)
     return inside.log() - (-inside).log1p() if is_binary else inside.log()
 
@@ -86,6 +104,18 @@ class lazy_property:
     """An attribute that is computed when first asked for, and kept.
 
     Once computed it lies in the instance's ``__dict__``, where the attribute is found first.
+
+    >>> import flambeau as torch
+    >>> from flambeau.distributions.utils import lazy_property
+    >>> class Circle:
+    ...     @lazy_property
+    ...     def area(self):
+    ...         print("computed")
+    ...         return 3.14
+    >>> circle = Circle()
+    >>> circle.area, circle.area
+    computed
+    (3.14, 3.14)
     """
 
     def __init__(self, wrapped: Callable[[Any], Any]) -> None:
@@ -109,7 +139,13 @@ class _LazyOnClass(lazy_property, property):
 
 
 def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
-    """The elements (..., N) of matrices (..., D, D) on and below a diagonal, row by row."""
+    """The elements (..., N) of matrices (..., D, D) on and below a diagonal, row by row.
+
+    >>> import flambeau as torch
+    >>> from flambeau.distributions.utils import tril_matrix_to_vec
+    >>> tril_matrix_to_vec(torch.tensor([[1, 0], [2, 3]]))
+    tensor([1, 2, 3])
+    """
     n = mat.shape[-1]
     if diag < -n or diag >= n:
         raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
@@ -118,7 +154,14 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
 
 
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
-    """Matrices (..., D, D) with the elements (..., N) on and below a diagonal, row by row."""
+    """Matrices (..., D, D) with the elements (..., N) on and below a diagonal, row by row.
+
+    >>> import flambeau as torch
+    >>> from flambeau.distributions.utils import vec_to_tril_matrix
+    >>> vec_to_tril_matrix(torch.tensor([1, 2, 3]))
+    Traceback (most recent call last):
+    TypeError: torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'
+    """
     count = vec.shape[-1]
     # N elements on and below diagonal d fill D rows when D (D + 1 + 2 d) = 2 N + |d| (d + 1).
     offset = 1 + 2 * diag

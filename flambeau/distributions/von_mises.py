@@ -51,7 +51,12 @@ class VonMises(Distribution):
         return ops.where(k < 1e-5, 1 / k + k, exact)    # rho cancels where k is small
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:
-        """Rejection from a wrapped Cauchy distribution (Best and Fisher 1979), in double precision."""
+        """Rejection from a wrapped Cauchy distribution (Best and Fisher 1979), in double precision.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.VonMises(torch.zeros(2), torch.ones(2)).sample((3,)).shape
+        torch.Size([3, 2])
+        """
         shape = self._extended_shape(sample_shape)
         with no_grad():
             k, r = self.concentration.to(float64).expand(shape), self._proposal_r.expand(shape)
@@ -84,5 +89,10 @@ class VonMises(Distribution):
 
     @lazy_property
     def variance(self) -> Tensor:
-        """The circular variance 1 - I1(k) / I0(k)."""
+        """The circular variance 1 - I1(k) / I0(k).
+
+        >>> import flambeau as torch
+        >>> torch.distributions.VonMises(torch.tensor(0.0), torch.tensor(1.0)).variance
+        tensor(0.5536)
+        """
         return 1 - i1e(self.concentration) / i0e(self.concentration)

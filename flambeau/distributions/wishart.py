@@ -87,17 +87,35 @@ class Wishart(ExponentialFamily):
 
     @lazy_property
     def scale_tril(self) -> Tensor:
-        """The lower Cholesky factor of V."""
+        """The lower Cholesky factor of V.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Wishart(torch.tensor(3.0), 4 * torch.eye(2)).scale_tril
+        tensor([[2., 0.],
+                [0., 2.]])
+        """
         return self._full(self._unbroadcasted_scale_tril)
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
-        """V."""
+        """V.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Wishart(torch.tensor(3.0), torch.eye(2)).covariance_matrix
+        tensor([[1., 0.],
+                [0., 1.]])
+        """
         return self._full(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
-        """The inverse of V."""
+        """The inverse of V.
+
+        >>> import flambeau as torch
+        >>> torch.distributions.Wishart(torch.tensor(3.0), 4 * torch.eye(2)).precision_matrix
+        tensor([[0.2500, 0.0000],
+                [0.0000, 0.2500]])
+        """
         return self._full(ops.cholesky_inverse(self._unbroadcasted_scale_tril))
 
     @property

@@ -73,17 +73,42 @@ def script_method(fn: T) -> T:
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
-    """A decorator (with or without arguments) that gives the function back."""
+    """A decorator (with or without arguments) that gives the function back.
+
+    >>> import flambeau as torch
+    >>> @torch.jit.ignore
+    ... def show(x):
+    ...     return x + 1
+    >>> show(1)
+    2
+    """
     return drop if callable(drop) else lambda fn: fn
 
 
 def unused(fn: T) -> T:
-    """The function itself."""
+    """The function itself.
+
+    >>> import flambeau as torch
+    >>> @torch.jit.unused
+    ... def helper(x):
+    ...     return x + 1
+    >>> helper(1)
+    2
+    """
     return fn
 
 
 def export(fn: T) -> T:
-    """The method itself."""
+    """The method itself.
+
+    >>> import flambeau as torch
+    >>> class Layer(torch.nn.Module):
+    ...     @torch.jit.export
+    ...     def scale(self, x):
+    ...         return 2 * x
+    >>> Layer().scale(3)
+    6
+    """
     return fn
 
 
@@ -201,7 +226,13 @@ def wait(future: Future[T]) -> T:
 
 
 class Future(typing.Generic[T]):
-    """A result that is already there."""
+    """A result that is already there.
+
+    >>> import flambeau as torch
+    >>> future = torch.jit.fork(lambda x: x + 1, torch.ones(2))
+    >>> torch.jit.wait(future)
+    tensor([2., 2.])
+    """
 
     def __init__(self, result: T) -> None:
         self._result = result

@@ -18,7 +18,12 @@ def has_torch_function(args: Any) -> bool:
 
 
 def has_torch_function_unary(arg: Any) -> bool:
-    """Whether an argument overrides ``__torch_function__``."""
+    """Whether an argument overrides ``__torch_function__``.
+
+    >>> import flambeau as torch
+    >>> torch.nn.functional.has_torch_function_unary(torch.ones(2))
+    False
+    """
     return overrides.has_torch_function((arg,))
 
 

@@ -151,7 +151,14 @@ class UninitializedTensorMixin:
     def materialize(
         self, shape: int | tuple[int, ...], device: Any | None = None, dtype: Any | None = None
     ) -> None:
-        """Become an ordinary parameter or buffer of the given shape, with uninitialised values."""
+        """Become an ordinary parameter or buffer of the given shape, with uninitialised values.
+
+        >>> import flambeau as torch
+        >>> weight = torch.nn.UninitializedParameter()
+        >>> weight.materialize((2, 3))
+        >>> weight.shape
+        torch.Size([2, 3])
+        """
         tensor: Any = self
         device = tensor.data.device if device is None else device
         dtype = tensor.data.dtype if dtype is None else dtype
@@ -207,7 +214,13 @@ for _operator in (
 
 
 def is_lazy(parameter: object) -> bool:
-    """Tell whether a parameter or buffer still waits for its shape."""
+    """Tell whether a parameter or buffer still waits for its shape.
+
+    >>> import flambeau as torch
+    >>> from flambeau.nn.parameter import is_lazy
+    >>> is_lazy(torch.nn.UninitializedParameter()), is_lazy(torch.nn.Parameter(torch.ones(2)))
+    (True, False)
+    """
     return isinstance(parameter, UninitializedTensorMixin)
 
 

@@ -32,12 +32,31 @@ def register_optimizer_step_pre_hook(hook: Hook) -> RemovableHandle:
     """Call ``hook(optimizer, args, kwargs)`` before every step of every optimizer.
 
     A pair ``(args, kwargs)`` that it returns replaces the arguments of the step.
+
+    >>> import flambeau as torch
+    >>> from flambeau.optim.optimizer import register_optimizer_step_pre_hook
+    >>> handle = register_optimizer_step_pre_hook(lambda optimizer, args, kwargs: print("steps now"))
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> w.grad = torch.ones(1)
+    >>> torch.optim.SGD([w], lr=0.1).step()
+    steps now
+    >>> handle.remove()
     """
     return add_hook(_global_pre_hooks, hook)
 
 
 def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
-    """Call ``hook(optimizer, args, kwargs)`` after every step of every optimizer."""
+    """Call ``hook(optimizer, args, kwargs)`` after every step of every optimizer.
+
+    >>> import flambeau as torch
+    >>> from flambeau.optim.optimizer import register_optimizer_step_post_hook
+    >>> handle = register_optimizer_step_post_hook(lambda optimizer, args, kwargs: print("stepped"))
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> w.grad = torch.ones(1)
+    >>> torch.optim.SGD([w], lr=0.1).step()
+    stepped
+    >>> handle.remove()
+    """
     return add_hook(_global_post_hooks, hook)
 
 

@@ -131,7 +131,16 @@ def sgd(params: list[Tensor], d_p_list: list[Tensor], momentum_buffer_list: list
         has_sparse_grad: bool = False, foreach: bool | None = None, fused: bool | None = None,
         grad_scale: Tensor | None = None, found_inf: Tensor | None = None, *, weight_decay: float,
         momentum: float, lr: float, dampening: float, nesterov: bool, maximize: bool) -> None:
-    """One step of `SGD` on lists of tensors, in place; buffers that are None are made."""
+    """One step of `SGD` on lists of tensors, in place; buffers that are None are made.
+
+    >>> import flambeau as torch
+    >>> from flambeau.optim.sgd import sgd
+    >>> w, grad = torch.ones(2), torch.tensor([1.0, 2.0])
+    >>> options = dict(weight_decay=0, momentum=0, dampening=0, nesterov=False, maximize=False)
+    >>> sgd([w], [grad], [None], lr=0.1, **options)
+    >>> w
+    tensor([0.9000, 0.8000])
+    """
     started = [float(buffer is not None) for buffer in momentum_buffer_list]
     if momentum != 0:
         for i, p in enumerate(params):

@@ -22,7 +22,12 @@ WARN_FOR_UNFUSED_KERNELS = False
 
 
 class SDPBackend(IntEnum):
-    """The implementations that PyTorch has."""
+    """The implementations that PyTorch has.
+
+    >>> import flambeau as torch
+    >>> torch.nn.attention.SDPBackend.MATH
+    <SDPBackend.MATH: 0>
+    """
 
     ERROR = -1
     MATH = 0

@@ -24,7 +24,13 @@ _MORE = ("...\nTo print out more, set BlockMask.to_string(limit=N)\nYou can also
 
 
 def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
-    """A mask that leaves nothing out."""
+    """A mask that leaves nothing out.
+
+    >>> import flambeau as torch
+    >>> from flambeau.nn.attention.flex_attention import noop_mask
+    >>> noop_mask(torch.tensor(0), 0, 1, 2)
+    tensor(True)
+    """
     return operators.ones_like(batch, dtype=dtypes.bool_)
 
 
@@ -102,7 +108,13 @@ class BlockMask:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(B, H, queries, keys)."""
+        """(B, H, queries, keys).
+
+        >>> import flambeau as torch
+        >>> from flambeau.nn.attention.flex_attention import create_block_mask
+        >>> create_block_mask(lambda b, h, q, kv: q >= kv, 2, 1, 256, 128, device="cpu").shape
+        (2, 1, 256, 128)
+        """
         return (*self.kv_indices.shape[:-2], *self.seq_lengths)
 
     def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
@@ -128,18 +140,37 @@ class BlockMask:
             compute_q_blocks=self.q_indices is not None)
 
     def to_dense(self) -> Tensor:
-        """One integer per block: 1 where something in it is kept."""
+        """One integer per block: 1 where something in it is kept.
+
+        >>> import flambeau as torch
+        >>> from flambeau.nn.attention.flex_attention import create_block_mask
+        >>> create_block_mask(lambda b, h, q, kv: q >= kv, 1, 1, 256, 256, device="cpu").to_dense()
+        tensor([[[[1, 0],
+                  [1, 1]]]], dtype=torch.int32)
+        """
         table = tabled(self.kv_num_blocks, self.kv_indices)
         if self.full_kv_num_blocks is not None and self.full_kv_indices is not None:
             table = table | tabled(self.full_kv_num_blocks, self.full_kv_indices)
         return table
 
     def numel(self) -> int:
-        """The number of elements of the mask."""
+        """The number of elements of the mask.
+
+        >>> import flambeau as torch
+        >>> from flambeau.nn.attention.flex_attention import create_block_mask
+        >>> create_block_mask(lambda b, h, q, kv: q >= kv, 1, 1, 256, 256, device="cpu").numel()
+        65536
+        """
         return math.prod(self.shape)
 
     def sparsity(self) -> float:
-        """How many percent of the elements are in no block that is computed (some reach over the end)."""
+        """How many percent of the elements are in no block that is computed (some reach over the end).
+
+        >>> import flambeau as torch
+        >>> from flambeau.nn.attention.flex_attention import create_block_mask
+        >>> create_block_mask(lambda b, h, q, kv: q >= kv, 1, 1, 256, 256, device="cpu").sparsity()
+        25.0
+        """
         computed = int(self.kv_num_blocks.sum())
         if self.full_kv_num_blocks is not None:
             computed += int(self.full_kv_num_blocks.sum())

@@ -59,7 +59,14 @@ class FlexKernelOptions(TypedDict, total=False):
 
 
 def and_masks(*mask_mods: MaskMod) -> MaskMod:
-    """The mask that keeps what all keep."""
+    """The mask that keeps what all keep.
+
+    >>> import flambeau as torch
+    >>> from flambeau.nn.attention.flex_attention import and_masks
+    >>> both = and_masks(lambda b, h, q, kv: q >= kv, lambda b, h, q, kv: q - kv < 2)
+    >>> both(torch.tensor(0), 0, torch.tensor(3), torch.arange(4))
+    tensor([False, False,  True,  True])
+    """
     if not all(callable(mod) for mod in mask_mods):
         raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
 
@@ -72,7 +79,14 @@ def and_masks(*mask_mods: MaskMod) -> MaskMod:
 
 
 def or_masks(*mask_mods: MaskMod) -> MaskMod:
-    """The mask that keeps what some mask keeps."""
+    """The mask that keeps what some mask keeps.
+
+    >>> import flambeau as torch
+    >>> from flambeau.nn.attention.flex_attention import or_masks
+    >>> either = or_masks(lambda b, h, q, kv: q >= kv, lambda b, h, q, kv: kv < 3)
+    >>> either(torch.tensor(0), 0, torch.tensor(1), torch.arange(4))
+    tensor([ True,  True,  True, False])
+    """
     if not all(callable(mod) for mod in mask_mods):
         raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
 
@@ -108,7 +122,14 @@ def create_mask(mod_fn: MaskMod, B: int | None, H: int | None, Q_LEN: int, KV_LE
 def create_block_mask(mask_mod: MaskMod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int,
                       device: Any = None, BLOCK_SIZE: int | tuple[int, int] = DEFAULT_BLOCK_SIZE,
                       _compile: bool = False, separate_full_blocks: bool = True, **options: Any) -> BlockMask:
-    """A ``BlockMask`` of a function of indices; ``None`` for B or H where it does not depend on them."""
+    """A ``BlockMask`` of a function of indices; ``None`` for B or H where it does not depend on them.
+
+    >>> import flambeau as torch
+    >>> from flambeau.nn.attention.flex_attention import create_block_mask
+    >>> mask = create_block_mask(lambda b, h, q, kv: q >= kv, None, None, 256, 256, device="cpu")
+    >>> mask.shape, mask.sparsity()
+    ((1, 1, 256, 256), 25.0)
+    """
     if not callable(mask_mod):
         raise TypeError(f"{mask_mod!r} is not a callable object")
     rows, columns = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE

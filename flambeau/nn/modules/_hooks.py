@@ -91,12 +91,28 @@ def register_module_backward_hook(hook: Hook) -> RemovableHandle:
 
 
 def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, grad_output)` before the backward of every module."""
+    """Call `hook(module, grad_output)` before the backward of every module.
+
+    >>> import flambeau as torch
+    >>> from flambeau.nn.modules.module import register_module_full_backward_pre_hook
+    >>> handle = register_module_full_backward_pre_hook(lambda module, grad_output: print(grad_output))
+    >>> torch.nn.Linear(1, 1)(torch.ones(1, 1, requires_grad=True)).sum().backward()
+    (tensor([[1.]]),)
+    >>> handle.remove()
+    """
     return _add(_global_backward_pre_hooks, hook, {"active": (active_global_hooks, True)})
 
 
 def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, grad_input, grad_output)` after the backward of every module."""
+    """Call `hook(module, grad_input, grad_output)` after the backward of every module.
+
+    >>> import flambeau as torch
+    >>> from flambeau.nn.modules.module import register_module_full_backward_hook
+    >>> handle = register_module_full_backward_hook(lambda module, inputs, outputs: print(outputs))
+    >>> torch.nn.Linear(1, 1)(torch.ones(1, 1, requires_grad=True)).sum().backward()
+    (tensor([[1.]]),)
+    >>> handle.remove()
+    """
     _check_global_kind(full=True)
     return _add(_global_backward_hooks, hook, {"active": (active_global_hooks, True)})
 

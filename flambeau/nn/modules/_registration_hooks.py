@@ -34,15 +34,42 @@ def _register(hooks: OrderedDict[int, RegistrationHook], hook: RegistrationHook)
 
 
 def register_module_parameter_registration_hook(hook: RegistrationHook) -> RemovableHandle:
-    """Call `hook(module, name, parameter)` at each `register_parameter` of any module."""
+    """Call `hook(module, name, parameter)` at each `register_parameter` of any module.
+
+    >>> import flambeau as torch
+    >>> from flambeau.nn.modules.module import register_module_parameter_registration_hook
+    >>> handle = register_module_parameter_registration_hook(lambda module, name, parameter: print(name))
+    >>> layer = torch.nn.Linear(1, 1)
+    weight
+    bias
+    >>> handle.remove()
+    """
     return _register(parameter_registration_hooks, hook)
 
 
 def register_module_buffer_registration_hook(hook: RegistrationHook) -> RemovableHandle:
-    """Call `hook(module, name, buffer)` at each `register_buffer` of any module."""
+    """Call `hook(module, name, buffer)` at each `register_buffer` of any module.
+
+    >>> import flambeau as torch
+    >>> from flambeau.nn.modules.module import register_module_buffer_registration_hook
+    >>> handle = register_module_buffer_registration_hook(lambda module, name, buffer: print(name))
+    >>> layer = torch.nn.BatchNorm1d(2)
+    running_mean
+    running_var
+    num_batches_tracked
+    >>> handle.remove()
+    """
     return _register(buffer_registration_hooks, hook)
 
 
 def register_module_module_registration_hook(hook: RegistrationHook) -> RemovableHandle:
-    """Call `hook(module, name, submodule)` at each `add_module` of any module."""
+    """Call `hook(module, name, submodule)` at each `add_module` of any module.
+
+    >>> import flambeau as torch
+    >>> from flambeau.nn.modules.module import register_module_module_registration_hook
+    >>> handle = register_module_module_registration_hook(lambda module, name, child: print(name, child))
+    >>> model = torch.nn.Sequential(torch.nn.ReLU())
+    0 ReLU()
+    >>> handle.remove()
+    """
     return _register(module_registration_hooks, hook)

@@ -33,6 +33,10 @@ class RNNBase(Module):
     bias_ih_lk, bias_hh_lk (gates hidden), and with projections weight_hr_lk (proj, hidden); those of the
     reverse
     direction end in _reverse. Initial values are uniform in ±1/sqrt(hidden_size).
+
+    >>> import flambeau as torch
+    >>> isinstance(torch.nn.GRU(2, 3), torch.nn.RNNBase)
+    True
     """
 
     mode: str
@@ -168,7 +172,11 @@ class RNNBase(Module):
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def flatten_parameters(self) -> None:
-        """Do nothing: where parameters lie in memory is the planner's business."""
+        """Do nothing: where parameters lie in memory is the planner's business.
+
+        >>> import flambeau as torch
+        >>> torch.nn.LSTM(2, 3).flatten_parameters()
+        """
 
     def extra_repr(self) -> str:
         parts = [f"{self.input_size}, {self.hidden_size}"]
@@ -336,6 +344,12 @@ class RNNBase(Module):
         expected_hidden_size: tuple[int, int, int],
         msg: str = "Expected hidden size {}, got {}",
     ) -> None:
-        """Raise unless `hx` has the expected shape."""
+        """Raise unless `hx` has the expected shape.
+
+        >>> import flambeau as torch
+        >>> torch.nn.GRU(2, 3).check_hidden_size(torch.zeros(1, 4, 3), (1, 5, 3))
+        Traceback (most recent call last):
+        RuntimeError: Expected hidden size (1, 5, 3), got [1, 4, 3]
+        """
         if tuple(hx.size()) != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))

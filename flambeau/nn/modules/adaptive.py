@@ -67,7 +67,15 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             self.tail.append(Sequential(down, Linear(hidden, size, bias=False, **place)))
 
     def reset_parameters(self) -> None:
-        """Draw new initial values."""
+        """Draw new initial values.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.AdaptiveLogSoftmaxWithLoss(4, 10, [3])
+        >>> before = layer.head.weight.clone()
+        >>> layer.reset_parameters()
+        >>> torch.equal(before, layer.head.weight)
+        False
+        """
         self.head.reset_parameters()
         for down, up in self.tail:
             down.reset_parameters()

@@ -66,7 +66,12 @@ class LazyModuleMixin(_Base):
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def has_uninitialized_params(self) -> bool:
-        """Tell whether some parameter or buffer still waits for its shape."""
+        """Tell whether some parameter or buffer still waits for its shape.
+
+        >>> import flambeau as torch
+        >>> torch.nn.LazyLinear(3).has_uninitialized_params()
+        True
+        """
         return any(is_lazy(t) for t in chain(self._parameters.values(), self._buffers.values()))
 
     def _infer_parameters(self, module: Any, args: Any, kwargs: Any = None) -> None:

@@ -171,7 +171,14 @@ class LazyLinear(LazyModuleMixin, Linear):
             super().reset_parameters()
 
     def initialize_parameters(self, input: Tensor) -> None:
-        """Take the number of input features from `input`."""
+        """Take the number of input features from `input`.
+
+        >>> import flambeau as torch
+        >>> layer = torch.nn.LazyLinear(3)
+        >>> layer.initialize_parameters(torch.ones(4, 2))
+        >>> layer.weight.shape
+        torch.Size([3, 2])
+        """
         if self.has_uninitialized_params():
             self.in_features = input.shape[-1]
             self.weight.materialize((self.out_features, self.in_features))

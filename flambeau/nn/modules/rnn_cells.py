@@ -47,7 +47,14 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new initial values, uniform in ±1/sqrt(hidden_size)."""
+        """Draw new initial values, uniform in ±1/sqrt(hidden_size).
+
+        >>> import flambeau as torch
+        >>> cell = torch.nn.GRUCell(2, 3)
+        >>> cell.reset_parameters()
+        >>> bool((cell.weight_ih.abs() <= 3 ** -0.5).all())
+        True
+        """
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)

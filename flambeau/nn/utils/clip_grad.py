@@ -110,7 +110,16 @@ def clip_grad_norm_(
 
 
 def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
-    """Call `clip_grad_norm_`, with a warning that this name is deprecated."""
+    """Call `clip_grad_norm_`, with a warning that this name is deprecated.
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> warnings.simplefilter("ignore")
+    >>> w = torch.ones(1, requires_grad=True)
+    >>> w.grad = torch.tensor([3.0])
+    >>> torch.nn.utils.clip_grad_norm([w], 1.0), w.grad
+    (tensor(3.), tensor([1.0000]))
+    """
     warnings.warn(
         "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
         FutureWarning,

@@ -133,7 +133,21 @@ class ParametrizationList(ModuleList):
             )
 
     def right_inverse(self, value: Tensor) -> None:
-        """Set the original tensors so that the parametrized one becomes `value`."""
+        """Set the original tensors so that the parametrized one becomes `value`.
+
+        >>> import flambeau as torch
+        >>> class Double(torch.nn.Module):
+        ...     def forward(self, x):
+        ...         return 2 * x
+        ...     def right_inverse(self, x):
+        ...         return x / 2
+        >>> layer = torch.nn.Linear(1, 1)
+        >>> _ = torch.nn.utils.parametrize.register_parametrization(layer, "weight", Double())
+        >>> layer.weight = torch.full((1, 1), 6.0)
+        >>> layer.parametrizations.weight.original
+        Parameter containing:
+        tensor([[3.]], requires_grad=True)
+        """
         with no_grad():
             modules = [self[i] for i in range(len(self))]
             for module in reversed(modules):

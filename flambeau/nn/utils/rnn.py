@@ -121,11 +121,21 @@ class PackedSequence(PackedSequence_):
         return self._converted(self.data.float())
 
     def half(self) -> PackedSequence:
-        """Cast the data to float16."""
+        """Cast the data to float16.
+
+        >>> import flambeau as torch
+        >>> torch.nn.utils.rnn.pack_sequence([torch.ones(2)]).half().data.dtype
+        torch.float16
+        """
         return self._converted(self.data.half())
 
     def long(self) -> PackedSequence:
-        """Cast the data to int64."""
+        """Cast the data to int64.
+
+        >>> import flambeau as torch
+        >>> torch.nn.utils.rnn.pack_sequence([torch.tensor([1.5, 2.5])]).long().data
+        tensor([1, 2])
+        """
         return self._converted(self.data.long())
 
     def int(self) -> PackedSequence:
@@ -146,7 +156,12 @@ class PackedSequence(PackedSequence_):
 
     @property
     def is_cuda(self) -> bool:
-        """Whether the data is on a GPU."""
+        """Whether the data is on a GPU.
+
+        >>> import flambeau as torch
+        >>> torch.nn.utils.rnn.pack_sequence([torch.ones(2)]).is_cuda
+        False
+        """
         return self.data.is_cuda
 
     def is_pinned(self) -> bool:

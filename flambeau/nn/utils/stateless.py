@@ -106,6 +106,13 @@ def functional_call(
     parameter and buffer must be given.
 
     ``torch.func.functional_call`` is the same without the warning.
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> warnings.simplefilter("ignore")
+    >>> layer = torch.nn.Linear(1, 1, bias=False)
+    >>> torch.nn.utils.stateless.functional_call(layer, {"weight": torch.full((1, 1), 3.0)}, torch.ones(1, 1))
+    tensor([[3.]])
     """
     warnings.warn(
         "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a "

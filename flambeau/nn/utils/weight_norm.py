@@ -69,7 +69,15 @@ def weight_norm(module: Any, name: str = "weight", dim: int = 0) -> Any:
 
 
 def remove_weight_norm(module: Any, name: str = "weight") -> Any:
-    """Make the normalized weight an ordinary parameter again."""
+    """Make the normalized weight an ordinary parameter again.
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> warnings.simplefilter("ignore")
+    >>> layer = torch.nn.utils.weight_norm(torch.nn.Linear(2, 2))
+    >>> sorted(dict(torch.nn.utils.remove_weight_norm(layer).named_parameters()))
+    ['bias', 'weight']
+    """
     found = WeightNorm.find(module, name)
     if found is None:
         raise ValueError(f"weight_norm of '{name}' not found in {module}")

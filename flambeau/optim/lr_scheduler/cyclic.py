@@ -87,7 +87,14 @@ class CyclicLR(LRScheduler):
         self.scale_mode = "iterations" if self.mode == "exp_range" else "cycle"
 
     def scale_fn(self, x: float) -> float:
-        """The height of a cycle as a share of the full one."""
+        """The height of a cycle as a share of the full one.
+
+        >>> import flambeau as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1, momentum=0.9)
+        >>> scheduler = torch.optim.lr_scheduler.CyclicLR(optimizer, 0.1, 1.0, mode="triangular2")
+        >>> scheduler.scale_fn(1), scheduler.scale_fn(2), scheduler.scale_fn(3)
+        (1.0, 0.5, 0.25)
+        """
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         scales = {
@@ -107,7 +114,13 @@ class CyclicLR(LRScheduler):
         return self.gamma**x
 
     def get_lr(self) -> list[Any]:
-        """The rates at ``self.last_epoch``; the momentum is set on the way."""
+        """The rates at ``self.last_epoch``; the momentum is set on the way.
+
+        >>> import flambeau as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1, momentum=0.9)
+        >>> torch.optim.lr_scheduler.CyclicLR(optimizer, 0.1, 1.0).get_last_lr()
+        [0.1]
+        """
         self._warn_unless_within_step()
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle

@@ -126,7 +126,16 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether epochs are not counted at the moment."""
+        """Whether epochs are not counted at the moment.
+
+        >>> import flambeau as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+        >>> scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0, cooldown=2)
+        >>> for loss in (1.0, 2.0):
+        ...     scheduler.step(loss)
+        >>> scheduler.in_cooldown, optimizer.param_groups[0]["lr"]
+        (True, 0.010000000000000002)
+        """
         return self.cooldown_counter > 0
 
     def _is_better(self, a: float, best: float) -> bool:
@@ -138,6 +147,16 @@ class ReduceLROnPlateau(LRScheduler):
         return a < bound if self.mode == "min" else a > bound
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what ``state_dict`` returned, here or in PyTorch."""
+        """Take over what ``state_dict`` returned, here or in PyTorch.
+
+        >>> import flambeau as torch
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+        >>> first = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+        >>> first.step(0.5)
+        >>> second = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+        >>> second.load_state_dict(first.state_dict())
+        >>> second.best
+        0.5
+        """
         super().load_state_dict(state_dict)
         self._init_is_better(mode=self.mode, threshold=self.threshold, threshold_mode=self.threshold_mode)

@@ -135,7 +135,19 @@ class LRScheduler:
         return self._last_lr
 
     def get_lr(self) -> list[Any]:
-        """The rates at ``self.last_epoch``, one for each parameter group."""
+        """The rates at ``self.last_epoch``, one for each parameter group.
+
+        >>> import flambeau as torch
+        >>> class Halved(torch.optim.lr_scheduler.LRScheduler):
+        ...     def get_lr(self):
+        ...         return [lr * 0.5 ** self.last_epoch for lr in self.base_lrs]
+        >>> optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
+        >>> scheduler = Halved(optimizer)
+        >>> optimizer.step()
+        >>> scheduler.step()
+        >>> scheduler.get_last_lr()
+        [0.05]
+        """
         raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:

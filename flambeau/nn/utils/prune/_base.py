@@ -48,7 +48,13 @@ class BasePruningMethod(ABC):
 
     @abstractmethod
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """Return the mask for scores `t`, zero at least where `default_mask` is."""
+        """Return the mask for scores `t`, zero at least where `default_mask` is.
+
+        >>> import flambeau as torch
+        >>> pruning = torch.nn.utils.prune.L1Unstructured(amount=1)
+        >>> pruning.compute_mask(torch.tensor([3.0, 1.0, 2.0]), torch.ones(3))
+        tensor([1., 0., 1.])
+        """
 
     def apply_mask(self, module: Module) -> Tensor:
         """Return `<name>_mask * <name>_orig` of the module.

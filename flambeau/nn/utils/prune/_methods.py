@@ -61,7 +61,12 @@ class Identity(BasePruningMethod):
     PRUNING_TYPE = "unstructured"
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """Return the mask as it is."""
+        """Return the mask as it is.
+
+        >>> import flambeau as torch
+        >>> torch.nn.utils.prune.Identity().compute_mask(torch.ones(2), torch.tensor([1.0, 0.0]))
+        tensor([1., 0.])
+        """
         return default_mask
 
     @classmethod
