@@ -73,9 +73,10 @@ def make_functional(model: Module, disable_autograd_tracking: bool = False,
     """A module without buffers as a function, and copies of its parameters.
 
     >>> import flambeau as torch
-    >>> from flambeau._functorch.make_functional import FunctionalModule
-    >>> layer = torch.nn.Linear(2, 1)
-    >>> function = FunctionalModule(layer, ("weight", "bias"))
+    >>> from flambeau._functorch.make_functional import make_functional
+    >>> import warnings
+    >>> warnings.simplefilter("ignore")
+    >>> function, params = make_functional(torch.nn.Linear(2, 1))
     >>> function((torch.ones(1, 2), torch.zeros(1)), torch.ones(2)).tolist()
     [2.0]
     """

@@ -78,8 +78,8 @@ class FlopCounterMode:
     >>> from flambeau.utils.flop_counter import FlopCounterMode
     >>> with FlopCounterMode(display=False) as counter:
     ...     y = torch.nn.Linear(3, 4)(torch.ones(5, 3))
-    >>> counter.get_total_flops(), list(counter.get_flop_counts())
-    (120, ['Linear', 'Global'])
+    >>> counter.get_total_flops(), sorted(counter.get_flop_counts())
+    (120, ['Global', 'Linear'])
     """
 
     def __init__(self, mods: Any = None, depth: int = 2, display: bool = True,

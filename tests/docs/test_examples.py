@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import doctest
 import importlib
+import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,8 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "flambeau"
 IMPORT = "import flambeau as torch\n"
+# Parts of this package that PyTorch does not have.
+OWN = {"config", "engine", "executors", "graph", "operators", "random_streams", "tensor"}
 # Files with examples of what PyTorch does not have, or does otherwise.
 APART = {
     "_execution.py": "operators run one at a time here",
@@ -23,19 +26,32 @@ APART = {
     "fx/graph_module.py": "PyTorch cannot trace inside of a doctest",
     "fx/interpreter.py": "PyTorch cannot trace inside of a doctest",
     "fx/node.py": "PyTorch cannot trace inside of a doctest",
+    "nn/attention/_registry.py": "PyTorch lets nothing but kernels be registered",
+    "nn/attention/varlen.py": "PyTorch needs an accelerator",
+    "nn/parallel/parallel_apply.py": "PyTorch needs an accelerator",
+    "nn/parallel/replicate.py": "PyTorch needs an accelerator",
+    "nn/parallel/scatter_gather.py": "PyTorch needs an accelerator",
     "operators/complex_numbers.py": "conjugates are never deferred here",
     "operators/linalg_low_rank.py": "random projections round in other ways",
 }
 
 
 def _examples(path: Path) -> Iterator[tuple[str, str]]:
-    """Names and docstrings whose examples name nothing of this package but ``torch``."""
+    """Names and docstrings whose examples name nothing of this package but what PyTorch has, too."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module):
             text = ast.get_docstring(node) or ""
             code = [line for line in text.splitlines() if line.startswith((">>>", "..."))]
-            if IMPORT in text and sum("flambeau" in line for line in code) == 1:
-                yield getattr(node, "name", path.name), text.replace(IMPORT, "import torch\n")
+            named = [line for line in code if "flambeau" in line]
+            if IMPORT in text and all(IMPORT.strip() in line or _imports_torchs(line) for line in named):
+                text = text.replace(IMPORT, "import torch\n").replace("from flambeau.", "from torch.")
+                yield getattr(node, "name", path.name), text
+
+
+def _imports_torchs(line: str) -> bool:
+    """Whether a line imports from a module that PyTorch has: those of this package's own are not public."""
+    module = re.match(r">>> from flambeau\.([\w.]+) import", line)
+    return module is not None and module[1].partition(".")[0] not in OWN
 
 
 def _file(path: Path) -> str:
