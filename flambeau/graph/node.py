@@ -25,7 +25,7 @@ class Signature:
     """An operator applied to operands of given geometry. Interned: comparing two is comparing pointers."""
 
     __slots__ = ("operator", "attributes", "geometries", "outputs", "single", "compute", "nbytes", "plan",
-                 "price", "on_meta", "usual", "tape_plans", "form", "rounds")
+                 "price", "on_meta", "usual", "tape_plans", "form", "rounds", "settled")
 
     def __init__(self, operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...],
                  outputs: tuple[Geometry, ...], single: bool, compute: Any) -> None:
@@ -46,6 +46,7 @@ class Signature:
         self.usual = single and not self.on_meta
         self.plan: Any = None  # the interpreter's preparation of this signature
         self.price = 0.0    # what it costs the interpreter, once somebody asked
+        self.settled: Any = None    # the same with operands of their own, once known (Note: moving operands)
         self.tape_plans = _UNTAPED  # by the operands that want gradients, a bit each
         # Views are no nodes: nobody compares their graphs.
         self.form = -1 if operator.kind == "view" else _form(operator, attributes, geometries, outputs)
@@ -57,7 +58,7 @@ class Signature:
         made.geometries, made.outputs, made.single = geometries, self.outputs, self.single
         made.nbytes, made.on_meta, made.usual = self.nbytes, self.on_meta, self.usual
         made.rounds, made.form = self.rounds, self.form
-        made.plan, made.price, made.tape_plans = None, 0.0, _UNTAPED
+        made.plan, made.settled, made.price, made.tape_plans = None, None, 0.0, _UNTAPED
         return made
 
     def keep_tape_plan(self, wanted: int, plan: Any) -> Any:

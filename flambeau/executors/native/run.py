@@ -19,6 +19,7 @@ from ..freed import keep_freed_memory
 from ..measure import ran
 from .programs.glance import glance_at, none
 from .programs.known import Entry, book, is_strange, moved, program_of, replays
+from .programs.moving import settle_nodes
 from .programs.outline import Reading
 from .programs.pieces import LARGE, lengths, strangers
 from .tiers import LARGEST
@@ -54,7 +55,10 @@ def replay(pending: list[Node], live: list[Node],
     """
     signatures = tuple(map(_signature, pending))
     if arrays is not None:
-        return _replay(book.entry(signatures), pending, live, arrays)
+        failed = book.entry(signatures)
+        if failed.family.moves:
+            settle_nodes(pending, [*signatures])
+        return _replay(failed, pending, live, arrays)
     entry = replays.get(signatures) or moved(pending)
     if entry is None:
         return None

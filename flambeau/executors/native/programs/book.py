@@ -2,8 +2,9 @@
 
 Note: the book. Where a program looks after every operator or two, even the key of ``replays`` takes longer
 than the kernels. So the glances of short graphs also stand in a table that native code reads: the number of a
-graph's signatures leads to one place, and the glance there sees for itself whether it is that graph. A place
-has room for one: who comes later takes it, and the other graph is found by its key again.
+graph's signatures, wherever its operands lie (Note: moving operands), leads to one place, and the glance
+there sees for itself whether it is that graph. A place has room for one: who comes later takes it, and the
+other graph is found by its key again.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Book(Generic[E]):
 
     def __init__(self) -> None:
         self._entries: dict[int, E] = {}
+        self._places: dict[int, int] = {}   # by the entry's identity
         self._memory: Any = None
         self.look_up: Glance = _nothing
 
@@ -47,7 +49,9 @@ class Book(Generic[E]):
             self._begin()
         number = _number(signatures)
         place = number & (_PLACES - 1)
-        self._entries[place] = entry
+        if place in self._entries:
+            del self._places[id(self._entries[place])]
+        self._entries[place], self._places[id(entry)] = entry, place
         row = at.BOOK_PLACES + 2 * place
         self._memory[row:row + 2] = np.array([number], np.uint64).view(np.int64)[0], address_of(memory)
 
@@ -55,10 +59,10 @@ class Book(Generic[E]):
         """Whose glance was asked last."""
         return self._entries[_number(signatures) & (_PLACES - 1)]
 
-    def drop(self, signatures: Sequence[Signature], entry: E) -> None:
+    def drop(self, entry: E) -> None:
         """A graph is forgotten."""
-        place = _number(signatures) & (_PLACES - 1)
-        if self._entries.get(place) is entry:
+        place = self._places.pop(id(entry), None)
+        if place is not None:
             row = at.BOOK_PLACES + 2 * place
             self._memory[row:row + 2] = 0
             del self._entries[place]
@@ -66,6 +70,7 @@ class Book(Generic[E]):
     def clear(self) -> None:
         """Forget all graphs."""
         self._entries.clear()
+        self._places.clear()
         if self._memory is not None:
             self._memory[at.BOOK_PLACES:] = 0
 
@@ -94,6 +99,7 @@ def _number(signatures: Sequence[Signature]) -> int:
     """What native code finds a graph by."""
     number = 0
     for signature in signatures:
+        signature = signature.settled[0] if signature.settled is not None else signature
         mixed = (number + id(signature)) * at.MIXER & _WORD
         number = mixed ^ (mixed >> 32)
     return number

@@ -17,12 +17,23 @@ from typing import Any
 import numpy as np
 
 from ....config import settings
-from ....graph.node import Node
+from ....graph.node import Node, Signature
 from ...freed import KEEP
 from . import glancing as at
 from . import runtime
 from .arena import arena
-from .objects import REFERENCES_AT, SIZE_AT, TUPLE_AT, TYPE_AT, address_of, slot_of, table_of
+from .objects import (
+    BYTES_AT,
+    DTYPE_AT,
+    REFERENCES_AT,
+    SIZE_AT,
+    STRIDES_AT,
+    TUPLE_AT,
+    TYPE_AT,
+    address_of,
+    slot_of,
+    table_of,
+)
 from .outline import INNER, LEAF, UNHELD, Outline
 from .program import Program
 from .results import Method, numpy_table, row_of
@@ -108,7 +119,7 @@ def _method(tables: list[Rows], segment: Segment, nodes: int) -> Glance:
     sizes = [len(rows) * width for rows, width in zip(tables, at.WIDTHS)]
     leaves = len(tables[at.FIRST])
     room = 1 << (2 * leaves).bit_length()
-    memory = np.zeros(at.HEADER_WORDS + sum(sizes) + nodes + leaves + room, np.int64)
+    memory = np.zeros(at.HEADER_WORDS + sum(sizes) + nodes + 2 * leaves + room, np.int64)
     base = address_of(memory)
     first = at.HEADER_WORDS
     for table, (rows, size) in enumerate(zip(tables, sizes)):
@@ -117,7 +128,7 @@ def _method(tables: list[Rows], segment: Segment, nodes: int) -> Glance:
         first += size
     memory[at.PROGRAM:at.ROOM + 1] = (
         segment.address, segment.form.slots, arena.cell_address, base + 8 * first, address_of(python_table()),
-        not segment.is_short, base + 8 * (first + nodes + leaves), room)
+        not segment.is_short, base + 8 * (first + nodes + 2 * leaves), room)
     return _new_function(memory)
 
 
@@ -173,6 +184,7 @@ def python_table() -> Any:
              at.AS_INTEGER: "PyLong_AsLongLong", at.OCCURRED: "PyErr_Occurred", at.FORGET: "PyErr_Clear",
              at.RELEASE: "PyEval_SaveThread", at.TAKE: "PyEval_RestoreThread"})
         table[at.NUMPY] = numpy_table()
+        table[at.SETTLED_AT] = slot_of(Signature, "settled")
         table[at.START] = index(runtime.entries()["start"])
         _kept["python"] = table
     return _kept["python"]
@@ -196,6 +208,7 @@ def _is_as_read() -> bool:
     held = [node, node]
     references = ctypes.c_int32.from_address(id(node) + REFERENCES_AT).value
     node.value = value
+    array, text = np.arange(2), b"12345678"
     return references == 3 and numpy_table() != 0 \
         and [read(id(node) + TYPE_AT).value, read(id(node) + at.SIGNATURE_AT).value,
              *[read(id(node) + slot).value for slot in (at.OPERANDS_AT, at.SITE_AT, at.VALUE_AT)]] \
@@ -203,5 +216,7 @@ def _is_as_read() -> bool:
         and [slot_of(Node, name) for name in ("signature", "operands", "site", "value")] \
         == [at.SIGNATURE_AT, at.OPERANDS_AT, at.SITE_AT, at.VALUE_AT] \
         and [read(id(operands) + TUPLE_AT + 8 * i).value for i in range(3)] == [*map(id, operands)] \
-        and read(id(operands) + SIZE_AT).value == 3 and read(id(held) + SIZE_AT).value == 2
+        and read(id(operands) + SIZE_AT).value == 3 and read(id(held) + SIZE_AT).value == 2 \
+        and [read(id(array) + DTYPE_AT).value, read(read(id(array) + STRIDES_AT).value).value] \
+        == [id(array.dtype), array.itemsize] and ctypes.string_at(id(text) + BYTES_AT, 8) == text
 

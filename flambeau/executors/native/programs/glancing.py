@@ -17,6 +17,9 @@ A glance in memory, in 64-bit words: the header, then its tables, whose rows hav
     GIVEN     node, slot
 
 A node's place is its position in the order of recording; an operand's place is in bytes.
+
+Of a node whose signature is the expected one but for where its operands lie (Note: moving operands), operands
+are *shifted* by so many bytes: a leaf is a node and its shift.
 """
 
 from __future__ import annotations
@@ -24,17 +27,29 @@ from __future__ import annotations
 from ..llvm.build import Function, Module
 from ..llvm.code import kernels
 from . import runtime
-from .new_arrays import ROW_WORDS, Memory, new_array
-from .objects import DATA_AT, ITEMS_AT, REFERENCES_AT, SIZE_AT, TYPE_AT, ObjectCode
+from .new_arrays import ARRAY_TYPE, ROW_WORDS, Memory, new_array, new_part
+from .objects import (
+    BYTES_AT,
+    DATA_AT,
+    DTYPE_AT,
+    FLAGS_AT,
+    ITEMS_AT,
+    REFERENCES_AT,
+    SIZE_AT,
+    TUPLE_AT,
+    TYPE_AT,
+    ObjectCode,
+)
 
 TABLES = NODES, FIRST, AGAIN, NUMBERS, LEAVES, FRESH, OWNED, GIVEN = range(8)
 WIDTHS = 3, 2, 3, 4, 1, ROW_WORDS, 2, 2
 # Beside each table's address and number of rows: the program, its number of slots, where the arena's address
-# stands, room for pointers to nodes and leaves, the functions and objects of Python, whether the program is
+# stands, room for pointers to nodes and leaves and for shifts, Python's functions and objects, whether it is
 # so long that others get the interpreter lock meanwhile, room for a set of leaves, its size (a power of two),
-# and whether it was found in the book since somebody asked.
-PROGRAM, SLOTS, ARENA, FOUND, PYTHON, LONG, SET, ROOM, USED = range(2 * len(TABLES), 2 * len(TABLES) + 9)
-HEADER_WORDS = 25
+# whether it was found in the book since somebody asked, and room for a number of elements.
+(PROGRAM, SLOTS, ARENA, FOUND, PYTHON, LONG, SET, ROOM, USED,
+ COUNT) = range(2 * len(TABLES), 2 * len(TABLES) + 10)
+HEADER_WORDS = 26
 FLOAT, DOUBLE, INTEGER = range(3)
 MIXER = 0x9E3779B97F4A7C15 - (1 << 64)     # 2 ** 64 by the golden ratio: neighbours come to lie apart
 # The book: the functions and objects of Python, how many places it has (a power of two), and at each place
@@ -43,7 +58,7 @@ BOOK_PYTHON, BOOK_SIZE, BOOK_PLACES = range(3)
 
 # The table of what is Python's and NumPy's.
 (NONE, TRUE, EMPTY, NODE_TYPE, HOLD, LET_GO, NEW_LIST, SLICE, SET_SLICE, AS_DOUBLE, AS_INTEGER, OCCURRED,
- FORGET, NUMPY, START, RELEASE, TAKE) = range(17)
+ FORGET, NUMPY, START, SETTLED_AT, RELEASE, TAKE) = range(18)
 
 OPERANDS_AT, SIGNATURE_AT, SITE_AT, VALUE_AT = 16, 24, 32, 40   # slots lie in alphabetical order
 
@@ -58,6 +73,10 @@ class _Code(ObjectCode):
         """Address and number of rows of a table."""
         return self.word(2 * k, "ptr"), self.word(2 * k + 1)
 
+    def place(self, k: int) -> str:
+        """The address of a word."""
+        return self.f.at(self.memory, k, "i64")
+
     def row(self, table: int, base: str, i: str) -> str:
         return self.f.at(base, self.f.mul(i, WIDTHS[table]), "i64")
 
@@ -67,6 +86,11 @@ class _Code(ObjectCode):
 
     def leaf(self, i: str) -> str:
         return self.get(self.found(self.f.add(self.word(2 * NODES + 1), i)), 0)
+
+    def shift(self, i: str) -> str:
+        """Where the shift of a leaf is kept."""
+        both = self.f.add(self.word(2 * NODES + 1), self.word(2 * FIRST + 1))
+        return self.found(self.f.add(both, i))
 
     def operand(self, row: str) -> str:
         """The operand at the node and place that a row begins with."""
@@ -78,8 +102,38 @@ class _Code(ObjectCode):
             self.f.give(0)
 
 
+def settled(c: ObjectCode, signature: str) -> str:
+    """What a signature keeps of its operands (``moving.py``), or None, also where nobody said so."""
+    kept = c.get(signature, c.get(c.python, 8 * SETTLED_AT, "i64"))
+    return c.f.choose(c.same(kept, "null"), "ptr", c.object(NONE), kept)
+
+
+def _shift_of(module: Module) -> Function:
+    """How far the operand at the node and place that a row begins with is shifted; -1 if it may not be."""
+    with module.helper("shift_of", [("ptr", "%glance"), ("ptr", "%row")], "i64") as f:
+        c = _Code(f, "%glance")
+        i, place = c.get("%row", 0, "i64"), c.get("%row", 8, "i64")
+        node = c.get(c.found(i), 0)
+        signature = c.get(node, SIGNATURE_AT)
+        with f.when(c.same(signature, c.get(c.row(NODES, c.table(NODES)[0], i), 0))):
+            f.give(0)
+        words = f.at(c.get(settled(c, signature), TUPLE_AT + 8), BYTES_AT, "i8")
+        words = f.at(words, f.mul(f.sub(place, TUPLE_AT), 2), "i8")
+        shift = c.get(words, 0, "i64")
+        with f.when(c.equal(c.get(words, 8, "i64"), 0)):
+            f.give(shift)
+        value = c.get(c.get(c.get(node, OPERANDS_AT), place), VALUE_AT)
+        with f.when(c.same(c.get(value, TYPE_AT), c.get(c.object(NUMPY), 8 * ARRAY_TYPE))):
+            in_order = f.emit(f"trunc i32 {c.get(value, FLAGS_AT, 'i32')} to i1")
+            fits = c.same(c.get(value, DTYPE_AT), c.get(words, 8))
+            with f.when(f.emit(f"and i1 {in_order}, {fits}")):
+                f.give(shift)
+        f.give(-1)
+    return f
+
+
 def _add(module: Module) -> Function:
-    """Put a leaf into the set; 0 if it is there already."""
+    """Put a leaf into the set, by its address and shift; 0 if something like it is there already."""
     with module.helper("add", [("ptr", "%glance"), ("ptr", "%leaf")], "i64") as f:
         c = _Code(f, "%glance")
         last = f.sub(c.word(ROOM), 1)
@@ -98,7 +152,7 @@ def _add(module: Module) -> Function:
 
 def _fits(module: Module) -> Function:
     """Whether nodes are the graph: their signatures, who refers to them, what they read and may overwrite."""
-    add = _add(module)
+    add, shift_of = _add(module), _shift_of(module)
     with module.helper("fits", [("ptr", "%glance"), ("ptr", "%live")], "i64") as f:
         c = _Code(f, "%glance")
         table, count = c.table(NODES)
@@ -107,7 +161,11 @@ def _fits(module: Module) -> Function:
         none = c.object(NONE)
         with f.loop(0, count) as i:
             row, node = c.row(NODES, table, i), c.get(f.at(items, i, "ptr"), 0)
-            c.refuse_unless(c.same(c.get(node, SIGNATURE_AT), c.get(row, 0)))
+            signature = c.get(node, SIGNATURE_AT)
+            with f.otherwise(c.same(signature, c.get(row, 0))):
+                kept = settled(c, signature)
+                c.refuse_unless(f.emit(f"icmp ne ptr {kept}, {none}"))
+                c.refuse_unless(c.same(c.get(kept, TUPLE_AT), c.get(row, 0)))
             c.refuse_unless(c.equal(c.get(node, REFERENCES_AT, "i32"), c.get(row, 8, "i32"), "i32"))
             c.refuse_unless(c.equal(c.get(c.get(node, OPERANDS_AT), SIZE_AT, "i64"), c.get(row, 16, "i64")))
             c.refuse_unless(c.same(c.get(node, VALUE_AT), none))
@@ -117,19 +175,29 @@ def _fits(module: Module) -> Function:
         table, leaves = c.table(FIRST)
         kind = c.object(NODE_TYPE)
         with f.loop(0, leaves) as i:
-            leaf = c.operand(c.row(FIRST, table, i))
+            row = c.row(FIRST, table, i)
+            leaf = c.operand(row)
             c.refuse_unless(c.same(c.get(leaf, TYPE_AT), kind))
             c.refuse_unless(f.emit(f"icmp ne ptr {c.get(leaf, VALUE_AT)}, {none}"))
-            c.refuse_unless(c.equal(str(f.run(add, "%glance", leaf)), 1))
+            shift = str(f.run(shift_of, "%glance", row))
+            c.refuse_unless(f.compare("sge", shift, 0))
+            c.refuse_unless(c.equal(str(f.run(add, "%glance", f.at(leaf, shift, "i8"))), 1))
             f.write("ptr", leaf, c.found(f.add(count, i)), 8)
+            f.write("i64", shift, c.shift(i), 8)
         table, places = c.table(AGAIN)
         with f.loop(0, places) as i:
             row = c.row(AGAIN, table, i)
-            c.refuse_unless(c.same(c.operand(row), c.get(c.found(c.get(row, 16, "i64")), 0)))
+            k = c.get(row, 16, "i64")
+            c.refuse_unless(c.same(c.operand(row), c.get(c.found(k), 0)))
+            expected = f.variable("i64", 0)
+            with f.when(f.compare("sge", k, count)):
+                expected.set(c.get(c.shift(f.sub(k, count)), 0, "i64"))
+            c.refuse_unless(c.equal(str(f.run(shift_of, "%glance", row)), expected.get()))
         table, owned = c.table(OWNED)
         with f.loop(0, owned) as i:
             row = c.row(OWNED, table, i)
             leaf = c.leaf(c.get(row, 0, "i64"))
+            c.refuse_unless(c.equal(c.get(c.shift(c.get(row, 0, "i64")), 0, "i64"), 0))
             c.refuse_unless(c.equal(c.get(leaf, REFERENCES_AT, "i32"), c.get(row, 8, "i32"), "i32"))
             c.refuse_unless(c.equal(c.get(c.get(leaf, VALUE_AT), REFERENCES_AT, "i32"), 1, "i32"))
         f.give(1)
@@ -164,15 +232,20 @@ def _write_numbers(module: Module) -> Function:
 
 def _fill(module: Module) -> Function:
     """Put the arrays that kernels read and write into a list; -1 on an error."""
-    new = new_array(module, Memory(module))
+    new, part = new_array(module, Memory(module)), new_part(module)
     with module.helper("fill", [("ptr", "%glance"), ("ptr", "%values")], "i64") as f:
         c = _Code(f, "%glance")
         items = c.get("%values", ITEMS_AT)
         table, first = c.table(LEAVES)
         with f.loop(0, first) as i:
-            value = c.get(c.leaf(c.get(c.row(LEAVES, table, i), 0, "i64")), VALUE_AT)
-            c.tell(HOLD, value)
-            f.write("ptr", value, f.at(items, i, "ptr"), 8)
+            k = c.get(c.row(LEAVES, table, i), 0, "i64")
+            read, shift = f.variable("ptr", c.get(c.leaf(k), VALUE_AT)), c.get(c.shift(k), 0, "i64")
+            c.tell(HOLD, read.get())
+            with f.when(f.compare("ne", shift, 0)):
+                read.set(str(f.run(part, c.object(NUMPY), read.get(), shift, c.place(COUNT))))
+                with f.when(c.same(read.get(), "null")):
+                    f.give(-1)
+            f.write("ptr", read.get(), f.at(items, i, "ptr"), 8)
         table, fresh = c.table(FRESH)
         with f.loop(0, fresh) as i:
             array = str(f.run(new, c.object(NUMPY), c.row(FRESH, table, i)))
@@ -279,8 +352,12 @@ def _look_up(module: Module, glance: Function) -> None:
         c = ObjectCode(f, book, BOOK_PYTHON)
         number, items = f.variable("i64", 0), c.get("%pending", ITEMS_AT)
         with f.loop(0, c.get("%pending", SIZE_AT, "i64")) as i:
-            signature = c.get(c.get(f.at(items, i, "ptr"), 0), SIGNATURE_AT, "i64")
-            mixed = f.emit(f"mul i64 {f.emit(f'add i64 {number.get()}, {signature}')}, {MIXER}")
+            signature = f.variable("ptr", c.get(c.get(f.at(items, i, "ptr"), 0), SIGNATURE_AT))
+            kept = settled(c, signature.get())
+            with f.otherwise(c.same(kept, c.object(NONE))):
+                signature.set(c.get(kept, TUPLE_AT))
+            added = f.emit(f"add i64 {number.get()}, {f.emit(f'ptrtoint ptr {signature.get()} to i64')}")
+            mixed = f.emit(f"mul i64 {added}, {MIXER}")
             number.set(f.emit(f"xor i64 {mixed}, {f.emit(f'lshr i64 {mixed}, 32')}"))
         place = f.emit(f"and i64 {number.get()}, {f.sub(c.word(BOOK_SIZE), 1)}")
         row = f.at(f.at(book, BOOK_PLACES, "i64"), f.mul(place, 2), "i64")

@@ -280,7 +280,7 @@ def _make_room() -> None:
         recorded = signatures[::-1]
         if replays.get(recorded) is entry:
             del replays[recorded]
-        book.drop(recorded, entry)
+        book.drop(entry)
         del family.entries[signatures]
         if not family.entries:
             del _families[family.key]

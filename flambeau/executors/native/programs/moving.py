@@ -2,13 +2,15 @@
 
 Note: moving operands. A slice is a geometry, so the graph of each batch is another one, and would have plans
 and a layout of its own. Where graphs came that differ in the offsets of operands alone, and these operands
-have values, those of the family are read as if what lies there were a tensor of its own.
+have values, those of the family are read as if what lies there were a tensor of its own. A signature of
+which that was asked keeps the answer, which native code reads (``glancing.py``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter, is_not
+from struct import pack
 from typing import Any
 
 import numpy as np
@@ -90,6 +92,7 @@ def _places(signature: Signature, chosen: bool) -> tuple[int, ...]:
 def _settle_one(node: Node, signature: Signature, places: tuple[int, ...],
                 parts: dict[tuple[int, int], Node] | None) -> Signature:
     operands, geometries = list(node.operands), list(signature.geometries)
+    moved = [(0, 0)] * len(operands)    # bytes, and the type
     for j in places:
         leaf, g = operands[j], geometries[j]
         value = leaf.value
@@ -102,10 +105,13 @@ def _settle_one(node: Node, signature: Signature, places: tuple[int, ...],
             if parts is not None:
                 parts[id(leaf), g.offset] = part
         operands[j], geometries[j] = part, g.family[0]
+        moved[j] = g.offset * value.itemsize, id(value.dtype)
     if not any(map(is_not, operands, node.operands)):
         return signature
     own = signature.operator, signature.attributes, *geometries
     node.operands = tuple(operands)
     node.signature = found = _settled.get(own) or _settled.recall(own) \
         or _settled.keep(own, signature.elsewhere(tuple(geometries)))
+    if parts is not None and all(moved[j][1] for j in places):
+        signature.settled = found, b"".join([pack("qq", *words) for words in moved])
     return found

@@ -13,7 +13,7 @@ Python's and NumPy's.
 from __future__ import annotations
 
 from ..llvm.build import Function, Module
-from .objects import DATA_AT, FLAGS_AT, HANDLER_AT, ITEMS_AT
+from .objects import BASE_AT, DATA_AT, DTYPE_AT, EXTENTS_AT, FLAGS_AT, HANDLER_AT, ITEMS_AT, STRIDES_AT
 from .pool import BEFORE, GIVEN, LARGE, SIZE, Pool, get, is_null, put
 
 ELEMENTS, TYPE, BYTES = range(3)
@@ -119,6 +119,31 @@ def new_array(module: Module, memory: Memory) -> Function:
             f.effect(f"call void {hold}(ptr {owner})")
             f.write("ptr", owner, f.at(array, HANDLER_AT, "i8"), 8)
             f.write("i32", f.emit(f"or i32 {f.read('i32', flags, 4)}, {_OWNS}"), flags, 4)
+        f.give(array)
+    return f
+
+
+def new_part(module: Module) -> Function:
+    """``new_part(table, value, shift, room)``: an array on what lies so many bytes behind a value's begin.
+
+    It takes over the reference to the value; null on an error. ``room``: for the number of elements.
+    """
+    parameters = ("ptr", "%table"), ("ptr", "%value"), ("i64", "%shift"), ("ptr", "%room")
+    with module.helper("new_part", parameters, "ptr") as f:
+        kind = f.read("ptr", f.at("%value", DTYPE_AT, "i8"), 8)
+        f.effect(f"call void {get(f, '%table', HOLD, 'ptr')}(ptr {kind})")
+        whole, size = [f.read("i64", f.read("ptr", f.at("%value", at, "i8"), 8), 8)
+                       for at in (EXTENTS_AT, STRIDES_AT)]
+        f.write("i64", f.sub(whole, f.div("%shift", size)), "%room", 8)
+        flags = f.emit(f"and i32 {f.read('i32', f.at('%value', FLAGS_AT, 'i8'), 4)}, {_PLAIN}")
+        data = f.at(f.read("ptr", f.at("%value", DATA_AT, "i8"), 8), "%shift", "i8")
+        new, of = get(f, "%table", NEW_ARRAY, "ptr"), get(f, "%table", ARRAY_TYPE, "ptr")
+        array = f.emit(f"call ptr {new}(ptr {of}, ptr {kind}, i32 1, ptr %room, ptr null, ptr {data}, "
+                       f"i32 {flags}, ptr null)")
+        with f.when(is_null(f, array)):
+            f.effect(f"call void {get(f, '%table', LET_GO, 'ptr')}(ptr %value)")
+            f.give("null")
+        f.write("ptr", "%value", f.at(array, BASE_AT, "i8"), 8)
         f.give(array)
     return f
 

@@ -15,15 +15,15 @@ import numpy as np
 
 from ..llvm.build import Function
 
-# Where, in bytes, things lie in an object; the pointers to a list's items, and the items of a tuple.
-REFERENCES_AT, TYPE_AT, SIZE_AT, ITEMS_AT, TUPLE_AT = 0, 8, 16, 24, 24
+# Where, in bytes, things lie in an object; the pointers to a list's items, the items of a tuple, bytes.
+REFERENCES_AT, TYPE_AT, SIZE_AT, ITEMS_AT, TUPLE_AT, BYTES_AT = 0, 8, 16, 24, 24, 32
 
 # Note: array objects. NumPy promises this layout of its array objects to C programs: after the object's
 # header the pointer to the data, the number of dimensions, pointers to extents and strides, base, dtype and
 # flags, of which the lowest bit says that the elements lie in order without gaps, and another one that they
 # may be written. Of a list there come the number of elements and a pointer to their addresses.
 # ``layout_is_known`` checks it once.
-DATA_AT, EXTENTS_AT, BASE_AT, FLAGS_AT, HANDLER_AT = 16, 32, 48, 64, 88
+DATA_AT, EXTENTS_AT, STRIDES_AT, BASE_AT, DTYPE_AT, FLAGS_AT, HANDLER_AT = 16, 32, 40, 48, 56, 64, 88
 
 
 def table_of(objects: Mapping[int, Any], functions: Mapping[int, str]) -> Any:
