@@ -26,7 +26,6 @@ APART = {
     "fx/graph_module.py": "PyTorch cannot trace inside of a doctest",
     "fx/interpreter.py": "PyTorch cannot trace inside of a doctest",
     "fx/node.py": "PyTorch cannot trace inside of a doctest",
-    "nn/attention/_registry.py": "PyTorch lets nothing but kernels be registered",
     "nn/attention/varlen.py": "PyTorch needs an accelerator",
     "nn/parallel/parallel_apply.py": "PyTorch needs an accelerator",
     "nn/parallel/replicate.py": "PyTorch needs an accelerator",

@@ -141,3 +141,21 @@ def losses_of_mixed_types(torch: Any) -> Any:
             ):
                 log.append([str(loss.dtype).rpartition(".")[2], round(loss.item(), 1)])
     return log
+
+
+@program
+def registered_flash_attention(torch: Any) -> Any:
+    """An implementation is in use from when it gives a handle until that is let go of."""
+    attention, log = torch.nn.attention, list[Any]()
+
+    class Handle:
+        def remove(self) -> None:
+            log.append("removed")
+
+    for name, register in (("silent", lambda: None), ("held", Handle)):
+        attention.register_flash_attention_impl(name, register_fn=register)
+    for name in ("silent", "held", "silent", "held"):
+        attention.activate_flash_attention_impl(name)
+        log.append(attention.current_flash_attention_impl())
+    attention.restore_flash_attention_impl()
+    return [*log, attention.current_flash_attention_impl()]

@@ -15,9 +15,11 @@ _active: dict[str, Any] = {}
 def register_flash_attention_impl(impl: str, *, register_fn: Callable[..., Any]) -> None:
     """Make an implementation known by a name; `register_fn` is called when it is activated.
 
+    It returns a handle, which `restore_flash_attention_impl` lets go of; without one nothing is in use.
+
     >>> import flambeau as torch
     >>> from flambeau.nn import attention
-    >>> attention.register_flash_attention_impl("mine", register_fn=lambda: None)
+    >>> attention.register_flash_attention_impl("mine", register_fn=object)
     >>> attention.activate_flash_attention_impl("mine")
     >>> attention.current_flash_attention_impl()
     'mine'
@@ -36,7 +38,8 @@ def activate_flash_attention_impl(impl: str) -> None:
     if impl not in _active:
         handle = _registered[impl]()
         restore_flash_attention_impl(_raise_warn=False)
-        _active[impl] = handle
+        if handle is not None:
+            _active[impl] = handle
 
 
 def list_flash_attention_impls() -> list[str]:
