@@ -128,18 +128,20 @@ class Tag(enum.IntEnum):
     dynamic_output_shape = 3
     flexible_layout = 4
     generated = 5
-    inplace_view = 6
-    maybe_aliasing_or_mutating = 7
-    needs_contiguous_strides = 8
-    needs_exact_strides = 9
-    needs_fixed_stride_order = 10
-    nondeterministic_bitwise = 11
-    nondeterministic_seeded = 12
-    out_variant = 13
-    pointwise = 14
-    pt2_compliant_tag = 15
-    reduction = 16
-    view_copy = 17
+    inplace = 6
+    inplace_view = 7
+    maybe_aliasing_or_mutating = 8
+    needs_contiguous_strides = 9
+    needs_exact_strides = 10
+    needs_fixed_stride_order = 11
+    nondeterministic_bitwise = 12
+    nondeterministic_seeded = 13
+    out = 14
+    out_variant = 15
+    pointwise = 16
+    pt2_compliant_tag = 17
+    reduction = 18
+    view_copy = 19
 
 
 FUNCTIONS = (SymInt, SymFloat, SymBool, Tag, sym_constrain_range, sym_constrain_range_for_size,

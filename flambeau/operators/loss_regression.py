@@ -204,7 +204,7 @@ def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any 
 
 
 @api("torch", name="kl_div", judge="first")
-def _numbered_kl_div(input: Tensor, target: Tensor, reduction: int = 1, *,
+def _numbered_kl_div(input: Tensor, target: Tensor, reduction: int = 0, *,
                      log_target: bool = False) -> Tensor:
     """``nn.functional.kl_div`` with the reduction given as a number: none, mean, sum."""
     return reduce_loss(_divergence(input, target, log_target), ("none", "mean", "sum")[reduction])

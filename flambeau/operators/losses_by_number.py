@@ -1,4 +1,7 @@
-"""Losses of ``torch`` itself, whose reductions are numbers: 0 none, 1 mean, 2 sum, others none."""
+"""Losses of ``torch`` itself, whose reductions are numbers: 0 none, 1 mean, 2 sum, others none.
+
+Where none is given PyTorch reduces nothing, whatever its signatures say.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ def _name(reduction: int) -> str:
 
 @api("torch", judge="first")
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Any = None,
-                                     pos_weight: Any = None, reduction: int = 1) -> Tensor:
+                                     pos_weight: Any = None, reduction: int = 0) -> Tensor:
     """See ``nn.functional.binary_cross_entropy_with_logits``.
 
     >>> import flambeau as torch
@@ -29,7 +32,7 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Any 
 
 @api("torch", judge="first")
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
-             reduction: int = 1, zero_infinity: bool = False) -> Tensor:
+             reduction: int = 0, zero_infinity: bool = False) -> Tensor:
     """See ``nn.functional.ctc_loss``."""
     return ctc.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, _name(reduction),
                         zero_infinity)
@@ -44,28 +47,28 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool,
 
 
 @api("torch", judge="first")
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 1) -> Tensor:
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 0) -> Tensor:
     """See ``nn.functional.hinge_embedding_loss``."""
     return loss_similarity.hinge_embedding_loss(input, target, margin, reduction=_name(reduction))
 
 
 @api("torch", judge="first")
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0,
-                        reduction: int = 1) -> Tensor:
+                        reduction: int = 0) -> Tensor:
     """See ``nn.functional.margin_ranking_loss``."""
     return loss_similarity.margin_ranking_loss(input1, input2, target, margin, reduction=_name(reduction))
 
 
 @api("torch", judge="first")
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0,
-                          reduction: int = 1) -> Tensor:
+                          reduction: int = 0) -> Tensor:
     """See ``nn.functional.cosine_embedding_loss``."""
     return loss_similarity.cosine_embedding_loss(input1, input2, target, margin, reduction=_name(reduction))
 
 
 @api("torch", judge="first")
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2,
-                        eps: float = 1e-06, swap: bool = False, reduction: int = 1) -> Tensor:
+                        eps: float = 1e-06, swap: bool = False, reduction: int = 0) -> Tensor:
     """See ``nn.functional.triplet_margin_loss``."""
     return loss_margins.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap,
                                             reduction=_name(reduction))

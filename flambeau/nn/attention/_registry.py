@@ -19,11 +19,14 @@ def register_flash_attention_impl(impl: str, *, register_fn: Callable[..., Any])
 
     >>> import flambeau as torch
     >>> from flambeau.nn import attention
-    >>> attention.register_flash_attention_impl("mine", register_fn=object)
+    >>> class Handle:
+    ...     def remove(self): print("removed")
+    >>> attention.register_flash_attention_impl("mine", register_fn=Handle)
     >>> attention.activate_flash_attention_impl("mine")
     >>> attention.current_flash_attention_impl()
     'mine'
     >>> attention.restore_flash_attention_impl()
+    removed
     """
     _registered[impl] = register_fn
 
