@@ -107,7 +107,12 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether ``use_deterministic_algorithms`` was told only to warn."""
+    """Whether ``use_deterministic_algorithms`` was told only to warn.
+
+    >>> import flambeau as torch
+    >>> torch.is_deterministic_algorithms_warn_only_enabled()
+    False
+    """
     return _warn_only
 
 

@@ -38,7 +38,12 @@ def sym_not(a: Any) -> bool:
 
 
 def sym_sqrt(a: Any) -> float:
-    """The square root."""
+    """The square root.
+
+    >>> import flambeau as torch
+    >>> torch.sym_sqrt(9)
+    3.0
+    """
     return math.sqrt(a)
 
 
@@ -120,7 +125,12 @@ class SymBool:
 
 
 class Tag(enum.IntEnum):
-    """What may be said of a custom operator (``torch.library``)."""
+    """What may be said of a custom operator (``torch.library``).
+
+    >>> import flambeau as torch
+    >>> torch.Tag.pointwise
+    <Tag.pointwise: 16>
+    """
 
     core = 0
     cudagraph_unsafe = 1

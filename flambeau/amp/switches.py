@@ -106,7 +106,13 @@ def is_autocast_cache_enabled() -> bool:
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Switch the keeping of cast weights."""
+    """Switch the keeping of cast weights.
+
+    >>> import flambeau as torch
+    >>> torch.set_autocast_cache_enabled(True)
+    >>> torch.is_autocast_cache_enabled()
+    True
+    """
     if not isinstance(enabled, bool):
         raise TypeError(f"enabled must be a bool (got {type(enabled).__name__})")
     casting.state.cache_enabled = enabled
@@ -118,7 +124,12 @@ def clear_autocast_cache() -> None:
 
 
 def autocast_increment_nesting() -> int:
-    """Enter one more autocast; returns how many there are."""
+    """Enter one more autocast; returns how many there are.
+
+    >>> import flambeau as torch
+    >>> torch.autocast_increment_nesting(), torch.autocast_decrement_nesting()
+    (1, 0)
+    """
     casting.state.nesting += 1
     return casting.state.nesting
 

@@ -73,7 +73,15 @@ class Table:
             return result
 
     def set(self, key: str, value: bytes) -> None:
-        """Keep a value."""
+        """Keep a value.
+
+        >>> import flambeau as torch
+        >>> import datetime
+        >>> store = torch.distributed.HashStore()
+        >>> store.set("a", "1")
+        >>> store.get("a")
+        b'1'
+        """
         self._changing(lambda: self._values.__setitem__(key, value))
 
     def get(self, key: str, seconds: float) -> bytes:
@@ -207,20 +215,48 @@ class Store:
         return found
 
     def add(self, key: str, amount: int) -> int:
-        """Count on, from zero if the key is new; the sum."""
+        """Count on, from zero if the key is new; the sum.
+
+        >>> import flambeau as torch
+        >>> store = torch.distributed.HashStore()
+        >>> store.add("count", 2), store.add("count", 3)
+        (2, 5)
+        """
         return int(self._do("add", key, int(amount)))
 
     def compare_set(self, key: str, expected_value: str | bytes, desired_value: str | bytes) -> bytes:
-        """Replace a value that is as expected ("" for none); what is there then."""
+        """Replace a value that is as expected ("" for none); what is there then.
+
+        >>> import flambeau as torch
+        >>> store = torch.distributed.HashStore()
+        >>> store.set("a", "old")
+        >>> store.compare_set("a", "old", "new")
+        b'new'
+        """
         found: bytes = self._do("compare_set", key, as_bytes(expected_value), as_bytes(desired_value))
         return found
 
     def append(self, key: str, value: str | bytes) -> None:
-        """Put more at the end of a value."""
+        """Put more at the end of a value.
+
+        >>> import flambeau as torch
+        >>> store = torch.distributed.HashStore()
+        >>> store.append("log", "one ")
+        >>> store.append("log", "two")
+        >>> store.get("log")
+        b'one two'
+        """
         self._do("append", key, as_bytes(value))
 
     def multi_get(self, keys: Sequence[str]) -> list[bytes]:
-        """Several values, as soon as all are there."""
+        """Several values, as soon as all are there.
+
+        >>> import flambeau as torch
+        >>> store = torch.distributed.HashStore()
+        >>> store.multi_set(["a", "b"], ["1", "2"])
+        >>> store.multi_get(["a", "b"])
+        [b'1', b'2']
+        """
         return list(self._do("multi_get", list(keys), self._seconds()))
 
     def multi_set(self, keys: Sequence[str], values: Sequence[str | bytes]) -> None:
@@ -232,15 +268,36 @@ class Store:
         self._do("wait", list(keys), self._seconds(timeout))
 
     def check(self, keys: Sequence[str]) -> bool:
-        """Whether all keys are there."""
+        """Whether all keys are there.
+
+        >>> import flambeau as torch
+        >>> store = torch.distributed.HashStore()
+        >>> store.set("a", "1")
+        >>> store.check(["a"]), store.check(["b"])
+        (True, False)
+        """
         return bool(self._do("check", list(keys)))
 
     def delete_key(self, key: str) -> bool:
-        """Forget a value; whether it was there."""
+        """Forget a value; whether it was there.
+
+        >>> import flambeau as torch
+        >>> store = torch.distributed.HashStore()
+        >>> store.set("a", "1")
+        >>> store.delete_key("a"), store.delete_key("b")
+        (True, False)
+        """
         return bool(self._do("delete_key", key))
 
     def num_keys(self) -> int:
-        """How many values are kept."""
+        """How many values are kept.
+
+        >>> import flambeau as torch
+        >>> store = torch.distributed.HashStore()
+        >>> store.set("a", "1")
+        >>> store.num_keys()
+        1
+        """
         return int(self._do("num_keys"))
 
     def list_keys(self) -> list[str]:

@@ -15,7 +15,13 @@ def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
 
 
 class immutable_list(list[Any]):
-    """A list that cannot be changed."""
+    """A list that cannot be changed.
+
+    >>> import flambeau as torch
+    >>> from flambeau.fx.immutable_collections import immutable_list
+    >>> immutable_list([1, 2])
+    [1, 2]
+    """
 
     append = clear = extend = insert = pop = remove = reverse = sort = _refuse
     __delitem__ = __iadd__ = __imul__ = __setitem__ = _refuse
@@ -28,7 +34,13 @@ class immutable_list(list[Any]):
 
 
 class immutable_dict(dict[Any, Any]):
-    """A dict that cannot be changed."""
+    """A dict that cannot be changed.
+
+    >>> import flambeau as torch
+    >>> from flambeau.fx.immutable_collections import immutable_dict
+    >>> immutable_dict(a=1)
+    {'a': 1}
+    """
 
     clear = pop = popitem = update = setdefault = _refuse
     __delitem__ = __ior__ = __setitem__ = _refuse

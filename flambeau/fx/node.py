@@ -105,7 +105,14 @@ class Node:
 
     @property
     def args(self) -> tuple[Any, ...]:
-        """The positional arguments: nodes, and values."""
+        """The positional arguments: nodes, and values.
+
+        >>> import flambeau as torch
+        >>> graph = torch.fx.Graph()
+        >>> x = graph.placeholder("x")
+        >>> graph.call_function(torch.add, (x, 1)).args
+        (x, 1)
+        """
         return self._args
 
     @args.setter

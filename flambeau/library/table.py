@@ -43,13 +43,23 @@ class Overload:
 
     @property
     def overloadpacket(self) -> Packet:
-        """``torch.ops.namespace.name``."""
+        """``torch.ops.namespace.name``.
+
+        >>> import flambeau as torch
+        >>> torch.ops.aten.add.Tensor.overloadpacket is torch.ops.aten.add
+        True
+        """
         return packet_of(self.operator)
 
     _overloadpacket = overloadpacket
 
     def name(self) -> str:
-        """``namespace::name``, with the variant's name where it has one."""
+        """``namespace::name``, with the variant's name where it has one.
+
+        >>> import flambeau as torch
+        >>> torch.ops.aten.add.Tensor.name()
+        'aten::add.Tensor'
+        """
         return self.operator.qualname + ("" if self._overloadname == "default" else f".{self._overloadname}")
 
     def __str__(self) -> str:

@@ -10,7 +10,12 @@ _NUMBERS = {"none": 0, "mean": 1, "sum": 2}
 
 
 def get_enum(reduction: str) -> int:
-    """The number of a reduction: 0 none, 1 mean, 2 sum."""
+    """The number of a reduction: 0 none, 1 mean, 2 sum.
+
+    >>> import flambeau as torch
+    >>> torch.nn._reduction.get_enum("mean")
+    1
+    """
     if reduction == "elementwise_mean":
         warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.",
                       stacklevel=2)

@@ -110,5 +110,10 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 
 @api("torch", "Tensor", out=EXACT, judge="first")
 def diagonal_copy(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """A copy of a diagonal."""
+    """A copy of a diagonal.
+
+    >>> import flambeau as torch
+    >>> torch.diagonal_copy(torch.arange(4).view(2, 2))
+    tensor([0, 3])
+    """
     return diagonal(input, offset, dim1, dim2).clone()

@@ -63,7 +63,14 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
 
 @api("Tensor", aliases=("_typed_storage",))
 def storage(self: Tensor) -> TypedStorage:
-    """The elements that this tensor shares with its views."""
+    """The elements that this tensor shares with its views.
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> warnings.simplefilter("ignore")
+    >>> list(torch.arange(3).storage())
+    [0, 1, 2]
+    """
     warn_once("TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the "
               "only storage class. This should only matter to you if you are using storages directly.  To "
               "access UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()")

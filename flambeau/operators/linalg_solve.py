@@ -238,7 +238,15 @@ def solve_triangular(
 def triangular_solve(
     input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Any:
-    """Deprecated: see ``linalg.solve_triangular``, whose arguments come in the other order."""
+    """Deprecated: see ``linalg.solve_triangular``, whose arguments come in the other order.
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> warnings.simplefilter("ignore")
+    >>> torch.triangular_solve(torch.ones(2, 1), torch.tensor([[2.0, 0.0], [0.0, 4.0]])).solution
+    tensor([[0.5000],
+            [0.2500]])
+    """
     warn(
         "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed "
         "in a future PyTorch release.")

@@ -62,7 +62,13 @@ def instance_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, runn
 
 @api("torch")
 def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Tensor:
-    """``nn.functional.affine_grid`` with all arguments given."""
+    """``nn.functional.affine_grid`` with all arguments given.
+
+    >>> import flambeau as torch
+    >>> torch.affine_grid_generator(torch.eye(2, 3)[None], (1, 1, 1, 2), False)
+    tensor([[[[-0.5000,  0.0000],
+              [ 0.5000,  0.0000]]]])
+    """
     return affine_grid(theta, size, align_corners)
 
 
@@ -92,7 +98,12 @@ def _shape_as_tensor(self: Tensor) -> Tensor:
 
 @api("torch", "Tensor", judge="first")
 def is_distributed(input: Tensor) -> bool:
-    """Whether a tensor lies on several processes: never."""
+    """Whether a tensor lies on several processes: never.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2).is_distributed()
+    False
+    """
     return False
 
 
@@ -121,5 +132,11 @@ def sparse_dim(self: Tensor) -> int:
 
 @api("Tensor")
 def const_data_ptr(self: Tensor) -> int:
-    """Address of the first element, for reading only."""
+    """Address of the first element, for reading only.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2)
+    >>> x.const_data_ptr() == x.data_ptr()
+    True
+    """
     return self.data_ptr()

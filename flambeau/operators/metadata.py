@@ -134,7 +134,15 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
 
 @api("Tensor")
 def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
-    """The same elements in another tensor's shape (deprecated in PyTorch: use ``view_as``)."""
+    """The same elements in another tensor's shape (deprecated in PyTorch: use ``view_as``).
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> warnings.simplefilter("ignore")
+    >>> torch.arange(4).resize_as(torch.ones(2, 2))
+    tensor([[0, 1],
+            [2, 3]])
+    """
     warn("non-inplace resize_as is deprecated")
     if self.numel() != tensor.numel():
         wanted, have = ("x".join(map(str, x.shape)) for x in (tensor, self))
@@ -147,7 +155,15 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
 
 @api("Tensor")
 def resize(self: Tensor, *sizes: Any) -> Tensor:
-    """A tensor of another shape on the same storage (deprecated in PyTorch)."""
+    """A tensor of another shape on the same storage (deprecated in PyTorch).
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> warnings.simplefilter("ignore")
+    >>> torch.arange(4).resize(2, 2)
+    tensor([[0, 1],
+            [2, 3]])
+    """
     warn("non-inplace resize is deprecated")
     wanted = sizes_of(sizes, "resize")
     if prod(wanted) != self.numel():

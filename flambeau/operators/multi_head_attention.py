@@ -253,6 +253,13 @@ def multi_head_attention_forward(
     """Attention of several heads (Vaswani et al. 2017).
 
     (L, N, E), (S, N, Ek), (S, N, Ev) give (L, N, E) and the weights.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(3, 1, 4)    # positions, batch, features
+    >>> attend, projections = torch.nn.functional.multi_head_attention_forward, (torch.zeros(12, 4), None)
+    >>> y, weights = attend(x, x, x, 4, 2, *projections, None, None, False, 0.0, torch.eye(4), None)
+    >>> y.shape, weights.shape
+    (torch.Size([3, 1, 4]), torch.Size([1, 3, 3]))
     """
     batched = _check_shapes(query, key, value, key_padding_mask, attn_mask)
     if not batched:

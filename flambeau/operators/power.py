@@ -172,7 +172,12 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 
 @api("Tensor")
 def float_power_(self: Tensor, exponent: Any) -> Tensor:
-    """In-place version of ``float_power``; the tensor must be of double precision."""
+    """In-place version of ``float_power``; the tensor must be of double precision.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([2.0, 3.0], dtype=torch.float64).float_power_(2)
+    tensor([4., 9.], dtype=torch.float64)
+    """
     wide = dtypes.complex128 if self.is_complex() or _is_complex(exponent) else dtypes.float64
     if self.dtype is not wide:
         raise RuntimeError(

@@ -172,7 +172,13 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable[..., Any]) -> Tensor:
 
 @api("Tensor")
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[..., Any]) -> Tensor:
-    """Replace each element by a Python function of it and two other tensors' (slow)."""
+    """Replace each element by a Python function of it and two other tensors' (slow).
+
+    >>> import flambeau as torch
+    >>> x = torch.zeros(2)
+    >>> x.map2_(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]), lambda a, b, c: b * c)
+    tensor([3., 8.])
+    """
     return _mapped(self, callable, [x, y], "map2_")
 
 
@@ -231,5 +237,10 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 @api("Tensor")
 def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
-    """What ``load_state_dict`` puts in the place of this tensor."""
+    """What ``load_state_dict`` puts in the place of this tensor.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(2).module_load(torch.ones(2, dtype=torch.float64))
+    tensor([1., 1.])
+    """
     return other.detach() if assign else self.copy_(other).detach()

@@ -126,7 +126,14 @@ def range(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The numbers from ``start`` to ``end``, both included (deprecated in PyTorch: use ``arange``)."""
+    """The numbers from ``start`` to ``end``, both included (deprecated in PyTorch: use ``arange``).
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> warnings.simplefilter("ignore")
+    >>> torch.range(1, 4)
+    tensor([1., 2., 3., 4.])
+    """
     warn("torch.range is deprecated and will be removed in a future release because its behavior is "
          "inconsistent with Python's range builtin. Instead, use torch.arange, which produces values in "
          "[start, end).")

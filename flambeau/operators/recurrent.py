@@ -166,14 +166,30 @@ def gru(*args: Any) -> tuple[Tensor, Tensor]:
 
 @api("torch")
 def rnn_tanh(*args: Any) -> tuple[Tensor, Tensor]:
-    """Plain RNN with tanh over sequences; arguments as for ``gru``."""
+    """Plain RNN with tanh over sequences; arguments as for ``gru``.
+
+    >>> import flambeau as torch
+    >>> weights = (torch.ones(1, 1), torch.ones(1, 1))
+    >>> x, h = torch.ones(2, 1, 1), torch.zeros(1, 1, 1)
+    >>> y, h = torch.rnn_tanh(x, h, weights, False, 1, 0.0, False, False, False)
+    >>> y.shape, h.shape
+    (torch.Size([2, 1, 1]), torch.Size([1, 1, 1]))
+    """
     out, (h,) = _sequence(_TANH, args)
     return out, h
 
 
 @api("torch")
 def rnn_relu(*args: Any) -> tuple[Tensor, Tensor]:
-    """Plain RNN with relu over sequences; arguments as for ``gru``."""
+    """Plain RNN with relu over sequences; arguments as for ``gru``.
+
+    >>> import flambeau as torch
+    >>> weights = (torch.ones(1, 1), torch.ones(1, 1))
+    >>> x, h = torch.ones(2, 1, 1), torch.zeros(1, 1, 1)
+    >>> y, h = torch.rnn_relu(x, h, weights, False, 1, 0.0, False, False, False)
+    >>> y.flatten(), h.flatten()
+    (tensor([1., 2.]), tensor([2.]))
+    """
     out, (h,) = _sequence(_RELU, args)
     return out, h
 

@@ -247,7 +247,14 @@ def _order(bands: list[Band], in_bytes: bool) -> list[int]:
 @api("nn.functional")
 def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
              align_corners: bool | None = None) -> Tensor:
-    """The older name of ``interpolate``."""
+    """The older name of ``interpolate``.
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> warnings.simplefilter("ignore")
+    >>> torch.nn.functional.upsample(torch.tensor([[[1.0, 2.0]]]), scale_factor=2)
+    tensor([[[1., 1., 2., 2.]]])
+    """
     warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` "
          "instead.")
     return interpolate(input, size, scale_factor, mode, align_corners)
@@ -255,7 +262,14 @@ def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: st
 
 @api("nn.functional")
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """``interpolate(mode="nearest")``."""
+    """``interpolate(mode="nearest")``.
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> warnings.simplefilter("ignore")
+    >>> torch.nn.functional.upsample_nearest(torch.tensor([[[1.0, 2.0]]]), scale_factor=2)
+    tensor([[[1., 1., 2., 2.]]])
+    """
     warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` "
          "instead.")
     return interpolate(input, size, scale_factor, "nearest")
@@ -263,7 +277,16 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
 
 @api("nn.functional")
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """``interpolate(mode="bilinear", align_corners=True)``."""
+    """``interpolate(mode="bilinear", align_corners=True)``.
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> warnings.simplefilter("ignore")
+    >>> torch.nn.functional.upsample_bilinear(torch.eye(2)[None, None], size=(3, 3))
+    tensor([[[[1.0000, 0.5000, 0.0000],
+              [0.5000, 0.5000, 0.5000],
+              [0.0000, 0.5000, 1.0000]]]])
+    """
     warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` "
          "instead.")
     return interpolate(input, size, scale_factor, "bilinear", True)

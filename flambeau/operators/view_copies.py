@@ -29,7 +29,12 @@ def _copying(function: Callable[..., Any]) -> Callable[..., Any]:
 def slice(
     input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    """``input[start:end:step]`` along a dimension."""
+    """``input[start:end:step]`` along a dimension.
+
+    >>> import flambeau as torch
+    >>> torch.slice_copy(torch.arange(5), 0, 1, 4)
+    tensor([1, 2, 3])
+    """
     return slicing.slice_of(input, dim, start, end, step)
 
 

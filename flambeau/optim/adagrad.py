@@ -115,7 +115,16 @@ def adagrad(params: list[Tensor], grads: list[Tensor], state_sums: list[Tensor],
             has_sparse_grad: bool = False, foreach: bool | None = None, differentiable: bool = False,
             has_complex: bool = False, *, lr: float, weight_decay: float, lr_decay: float, eps: float,
             maximize: bool) -> None:
-    """One step of `Adagrad` on lists of tensors, in place."""
+    """One step of `Adagrad` on lists of tensors, in place.
+
+    >>> import flambeau as torch
+    >>> from flambeau.optim.adagrad import adagrad
+    >>> w, total, step = torch.ones(2), torch.zeros(2), torch.tensor(0.0)
+    >>> options = dict(weight_decay=0, lr_decay=0, eps=1e-10, maximize=False)
+    >>> adagrad([w], [torch.ones(2)], [total], [step], lr=0.1, **options)
+    >>> w
+    tensor([0.9000, 0.9000])
+    """
     step_lists(Adagrad, params, grads, {"sum": state_sums}, {"step": state_steps}, fused=fused,
                grad_scale=grad_scale,
                found_inf=found_inf, differentiable=differentiable, lr=lr, weight_decay=weight_decay,

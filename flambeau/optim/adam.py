@@ -126,7 +126,16 @@ def adam(params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp_
          decoupled_weight_decay: bool = False, *, amsgrad: bool, beta1: float | Tensor,
          beta2: float | Tensor, lr: float | Tensor, weight_decay: float, eps: float,
          maximize: bool) -> None:
-    """One step of `Adam` on lists of tensors, in place."""
+    """One step of `Adam` on lists of tensors, in place.
+
+    >>> import flambeau as torch
+    >>> from flambeau.optim.adam import adam
+    >>> w, average, square, step = torch.ones(2), torch.zeros(2), torch.zeros(2), torch.tensor(0.0)
+    >>> options = dict(amsgrad=False, beta1=0.9, beta2=0.999, weight_decay=0, eps=1e-8, maximize=False)
+    >>> adam([w], [torch.ones(2)], [average], [square], [], [step], lr=0.1, **options)
+    >>> w
+    tensor([0.9000, 0.9000])
+    """
     step_lists(Adam, params, grads,
                {"exp_avg": exp_avgs, "exp_avg_sq": exp_avg_sqs, "max_exp_avg_sq": max_exp_avg_sqs},
                {"step": state_steps}, fused=fused, grad_scale=grad_scale, found_inf=found_inf,

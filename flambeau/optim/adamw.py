@@ -68,7 +68,16 @@ def adamw(params: list[Tensor], grads: list[Tensor], exp_avgs: list[Tensor], exp
           grad_scale: Tensor | None = None, found_inf: Tensor | None = None, has_complex: bool = False, *,
           amsgrad: bool, beta1: float | Tensor, beta2: float | Tensor, lr: float | Tensor,
           weight_decay: float, eps: float, maximize: bool) -> None:
-    """One step of `AdamW` on lists of tensors, in place."""
+    """One step of `AdamW` on lists of tensors, in place.
+
+    >>> import flambeau as torch
+    >>> from flambeau.optim.adamw import adamw
+    >>> w, average, square, step = torch.ones(2), torch.zeros(2), torch.zeros(2), torch.tensor(0.0)
+    >>> options = dict(amsgrad=False, beta1=0.9, beta2=0.999, weight_decay=0.1, eps=1e-8, maximize=False)
+    >>> adamw([w], [torch.ones(2)], [average], [square], [], [step], lr=0.1, **options)
+    >>> w
+    tensor([0.8900, 0.8900])
+    """
     step_lists(AdamW, params, grads,
                {"exp_avg": exp_avgs, "exp_avg_sq": exp_avg_sqs, "max_exp_avg_sq": max_exp_avg_sqs},
                {"step": state_steps}, fused=fused, grad_scale=grad_scale, found_inf=found_inf,

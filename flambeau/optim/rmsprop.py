@@ -98,7 +98,16 @@ def rmsprop(params: list[Tensor], grads: list[Tensor], square_avgs: list[Tensor]
             maximize: bool = False, differentiable: bool = False, capturable: bool = False,
             has_complex: bool = False, *, lr: float, alpha: float, eps: float, weight_decay: float,
             momentum: float, centered: bool) -> None:
-    """One step of `RMSprop` on lists of tensors, in place."""
+    """One step of `RMSprop` on lists of tensors, in place.
+
+    >>> import flambeau as torch
+    >>> from flambeau.optim.rmsprop import rmsprop
+    >>> w, square, step = torch.ones(2), torch.zeros(2), torch.tensor(0.0)
+    >>> options = dict(alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False)
+    >>> rmsprop([w], [torch.ones(2)], [square], [], [], [step], lr=0.01, **options)
+    >>> w
+    tensor([0.9000, 0.9000])
+    """
     step_lists(RMSprop, params, grads,
                {"square_avg": square_avgs, "momentum_buffer": momentum_buffer_list, "grad_avg": grad_avgs},
                {"step": state_steps}, maximize=maximize, differentiable=differentiable, lr=lr, alpha=alpha,

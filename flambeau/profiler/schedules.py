@@ -7,7 +7,12 @@ from collections.abc import Callable
 
 
 class ProfilerAction(enum.Enum):
-    """What a profiler does during a step."""
+    """What a profiler does during a step.
+
+    >>> import flambeau as torch
+    >>> [action.name for action in torch.profiler.ProfilerAction]
+    ['NONE', 'WARMUP', 'RECORD', 'RECORD_AND_SAVE', 'DEVICE_STOPPED']
+    """
 
     NONE = 0
     WARMUP = 1

@@ -9,7 +9,13 @@ from .options import options
 
 
 class LoadEndianness(Enum):
-    """Byte orders of a checkpoint."""
+    """Byte orders of a checkpoint.
+
+    >>> import flambeau as torch
+    >>> from flambeau.serialization import LoadEndianness
+    >>> [each.name for each in LoadEndianness]
+    ['NATIVE', 'LITTLE', 'BIG']
+    """
 
     NATIVE = 1
     LITTLE = 2
@@ -28,7 +34,15 @@ def get_default_load_endianness() -> LoadEndianness | None:
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
-    """Set the byte order of checkpoints without a record of it; None means little-endian."""
+    """Set the byte order of checkpoints without a record of it; None means little-endian.
+
+    >>> import flambeau as torch
+    >>> from flambeau import serialization
+    >>> serialization.set_default_load_endianness(serialization.LoadEndianness.LITTLE)
+    >>> serialization.get_default_load_endianness().name
+    'LITTLE'
+    >>> serialization.set_default_load_endianness(None)
+    """
     if endianness is not None and not isinstance(endianness, LoadEndianness):
         raise TypeError("Invalid argument type in function set_default_load_endianness")
     options.endianness = endianness

@@ -43,12 +43,28 @@ class PyTorchFileReader:
             self._archive.file.close()
 
     def get_all_records(self) -> list[str]:
-        """The names of the records."""
+        """The names of the records.
+
+        >>> import flambeau as torch
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> torch.save(torch.ones(2), file)
+        >>> "data/0" in torch.PyTorchFileReader(io.BytesIO(file.getvalue())).get_all_records()
+        True
+        """
         prefix = self._archive.prefix
         return [name[len(prefix):] for name in self._archive.records if name.startswith(prefix)]
 
     def has_record(self, name: str) -> bool:
-        """Whether there is such a record."""
+        """Whether there is such a record.
+
+        >>> import flambeau as torch
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> torch.save(torch.ones(2), file)
+        >>> torch.PyTorchFileReader(io.BytesIO(file.getvalue())).has_record("data.pkl")
+        True
+        """
         return self._archive.has(name)
 
     def get_record(self, name: str) -> bytes:

@@ -28,7 +28,13 @@ options = _Options()
 
 def set_crc32_options(compute_crc32: bool) -> None:
     """Whether ``torch.save`` computes checksums of the records. Without them saving is faster, but programs
-    other than ``torch.load`` take the archive for damaged."""
+    other than ``torch.load`` take the archive for damaged.
+
+    >>> import flambeau as torch
+    >>> torch.serialization.set_crc32_options(True)
+    >>> torch.serialization.get_crc32_options()
+    True
+    """
     options.crc32 = compute_crc32
 
 

@@ -53,7 +53,14 @@ def hspmm(mat1: Any, mat2: Tensor) -> Any:
 @handles("smm")
 @api("torch", "Tensor")
 def smm(input: Any, mat: Tensor) -> Any:
-    """Sparse (N, K) by dense (K, M) as a sparse tensor with an entry for each element of rows not empty."""
+    """Sparse (N, K) by dense (K, M) as a sparse tensor with an entry for each element of rows not empty.
+
+    >>> import flambeau as torch
+    >>> a = torch.eye(2).to_sparse()
+    >>> torch.smm(a, torch.ones(2, 2)).to_dense()
+    tensor([[1., 1.],
+            [1., 1.]])
+    """
     if not isinstance(input, SparseTensor):
         raise RuntimeError("tensor.sspaddmm(...) can only be called on sparse tensors")
     return _spread_rows(hspmm(input, mat))
@@ -132,7 +139,13 @@ def _grow(before: Sequence[int], after: Sequence[int], kind: str) -> None:
 @handles("sparse_resize_")
 @api("Tensor")
 def sparse_resize_(self: Any, size: Sequence[int], sparse_dim: int, dense_dim: int) -> Any:
-    """Give a sparse tensor a larger shape; one without entries any shape."""
+    """Give a sparse tensor a larger shape; one without entries any shape.
+
+    >>> import flambeau as torch
+    >>> x = torch.sparse_coo_tensor([[1]], [5.0], (2,))
+    >>> x.sparse_resize_((4,), 1, 0).to_dense()
+    tensor([0., 5., 0., 0.])
+    """
     if not isinstance(self, CooTensor):
         raise unsupported("sparse_resize_", "CPU")
     check_writable(self._entries)
@@ -155,7 +168,13 @@ def sparse_resize_(self: Any, size: Sequence[int], sparse_dim: int, dense_dim: i
 @handles("sparse_resize_and_clear_")
 @api("Tensor")
 def sparse_resize_and_clear_(self: Any, size: Sequence[int], sparse_dim: int, dense_dim: int) -> Any:
-    """Drop all entries and take another shape."""
+    """Drop all entries and take another shape.
+
+    >>> import flambeau as torch
+    >>> x = torch.sparse_coo_tensor([[1]], [5.0], (2,))
+    >>> x.sparse_resize_and_clear_((3,), 1, 0).to_dense()
+    tensor([0., 0., 0.])
+    """
     if not isinstance(self, CooTensor):
         raise unsupported("sparse_resize_and_clear_", "CPU")
     check_writable(self._entries)

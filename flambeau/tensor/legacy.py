@@ -8,7 +8,14 @@ from .tensor import Tensor
 
 
 def volatile(self: Tensor) -> bool:
-    """False: ``torch.no_grad`` took its place."""
+    """False: ``torch.no_grad`` took its place.
+
+    >>> import flambeau as torch
+    >>> import warnings
+    >>> warnings.simplefilter("ignore")
+    >>> torch.ones(2).volatile
+    False
+    """
     warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
     return False
 

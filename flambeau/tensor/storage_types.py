@@ -63,7 +63,12 @@ STORAGES["Storage"] = STORAGES["FloatStorage"]
 
 
 def storage_type(self: Tensor) -> Any:
-    """The storage class of this tensor's dtype, such as ``torch.FloatStorage``."""
+    """The storage class of this tensor's dtype, such as ``torch.FloatStorage``.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2).storage_type()
+    <class 'torch.FloatStorage'>
+    """
     return next((cls for cls in STORAGES.values() if cls.dtype is self.dtype), None)
 
 

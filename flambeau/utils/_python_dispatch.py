@@ -28,7 +28,13 @@ def is_traceable_wrapper_subclass_type(t: type) -> bool:
 
 
 def is_traceable_wrapper_subclass(t: Any) -> bool:
-    """Whether something is an instance of such a class."""
+    """Whether something is an instance of such a class.
+
+    >>> import flambeau as torch
+    >>> from flambeau.utils._python_dispatch import is_traceable_wrapper_subclass
+    >>> is_traceable_wrapper_subclass(torch.ones(2))
+    False
+    """
     return is_traceable_wrapper_subclass_type(type(t))
 
 

@@ -55,7 +55,14 @@ def _predicate(wanted: Any) -> Callable[[Any], bool]:
 
 
 def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-    """Make a function leave alone what is not of the type (or what the predicate denies)."""
+    """Make a function leave alone what is not of the type (or what the predicate denies).
+
+    >>> import flambeau as torch
+    >>> from flambeau.utils import _pytree as pytree
+    >>> double = pytree.map_only(int)(lambda n: 2 * n)
+    >>> double(3), double("a")
+    (6, 'a')
+    """
     wanted = _predicate(type_or_types_or_pred)
 
     def wrap(func: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -77,7 +84,15 @@ def tree_map_only(type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tre
 
 def tree_map_only_(type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree,
                    is_leaf: LeafTest = None) -> PyTree:
-    """``tree_map_`` on the leaves of a type."""
+    """``tree_map_`` on the leaves of a type.
+
+    >>> import flambeau as torch
+    >>> from flambeau.utils import _pytree as pytree
+    >>> values = [torch.zeros(2), 3]
+    >>> _ = pytree.tree_map_only_(torch.Tensor, lambda x: x.add_(1), values)
+    >>> values
+    [tensor([1., 1.]), 3]
+    """
     return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 

@@ -19,7 +19,13 @@ KeyPath: TypeAlias = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class MappingKey:
-    """A step of a path: into a mapping."""
+    """A step of a path: into a mapping.
+
+    >>> import flambeau as torch
+    >>> from flambeau.utils import _pytree as pytree
+    >>> pytree.tree_leaves_with_path({"a": 5})
+    [((MappingKey(key='a'),), 5)]
+    """
 
     key: Any
 
@@ -39,7 +45,13 @@ class MappingKey:
 
 @dataclass(frozen=True)
 class SequenceKey:
-    """A step of a path: into a sequence."""
+    """A step of a path: into a sequence.
+
+    >>> import flambeau as torch
+    >>> from flambeau.utils import _pytree as pytree
+    >>> pytree.tree_leaves_with_path([5])
+    [((SequenceKey(idx=0),), 5)]
+    """
 
     idx: int
 
@@ -279,12 +291,26 @@ def is_namedtuple(obj: Any) -> bool:
 
 
 def is_namedtuple_instance(obj: Any) -> bool:
-    """Whether something is an instance of a named tuple class."""
+    """Whether something is an instance of a named tuple class.
+
+    >>> import flambeau as torch
+    >>> from flambeau.utils import _pytree as pytree
+    >>> from collections import namedtuple
+    >>> pytree.is_namedtuple_instance(namedtuple("P", "x y")(1, 2))
+    True
+    """
     return not isinstance(obj, type) and is_namedtuple(obj)
 
 
 def is_namedtuple_class(cls: Any) -> bool:
-    """Whether something is the class of a named tuple."""
+    """Whether something is the class of a named tuple.
+
+    >>> import flambeau as torch
+    >>> from flambeau.utils import _pytree as pytree
+    >>> from collections import namedtuple
+    >>> pytree.is_namedtuple_class(namedtuple("P", "x y")), pytree.is_namedtuple_class(tuple)
+    (True, False)
+    """
     return isinstance(cls, type) and is_namedtuple(cls)
 
 

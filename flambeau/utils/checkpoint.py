@@ -270,7 +270,13 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
-    """The random generators of the devices, other than the CPU, that the arguments lie on: none."""
+    """The random generators of the devices, other than the CPU, that the arguments lie on: none.
+
+    >>> import flambeau as torch
+    >>> from flambeau.utils.checkpoint import get_device_states
+    >>> get_device_states(torch.ones(2))
+    ([], [])
+    """
     return [], []
 
 
@@ -292,7 +298,13 @@ class DefaultDeviceType:
 
     @staticmethod
     def get_device_type() -> str:
-        """The type of device: the CPU, where nothing else was set and present."""
+        """The type of device: the CPU, where nothing else was set and present.
+
+        >>> import flambeau as torch
+        >>> from flambeau.utils.checkpoint import DefaultDeviceType
+        >>> DefaultDeviceType.get_device_type()
+        'cpu'
+        """
         return "cpu" if DefaultDeviceType._type == "cuda" else DefaultDeviceType._type
 
 

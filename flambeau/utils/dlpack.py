@@ -30,7 +30,13 @@ class DLDeviceType(enum.IntEnum):
 
 
 def to_dlpack(tensor: Tensor) -> Any:
-    """A capsule that other libraries' ``from_dlpack`` take, once."""
+    """A capsule that other libraries' ``from_dlpack`` take, once.
+
+    >>> import flambeau as torch
+    >>> capsule = torch.utils.dlpack.to_dlpack(torch.ones(2))
+    >>> torch.utils.dlpack.from_dlpack(capsule)
+    tensor([1., 1.])
+    """
     return tensor.__dlpack__()
 
 

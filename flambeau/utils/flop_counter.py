@@ -156,7 +156,15 @@ class FlopCounterMode:
         return sum(self.flop_counts["Global"].values()) if "Global" in self.flop_counts else 0
 
     def get_flop_counts(self) -> dict[str, dict[Any, int]]:
-        """By module (``Net.layer.0``) and in all, by operator."""
+        """By module (``Net.layer.0``) and in all, by operator.
+
+        >>> import flambeau as torch
+        >>> from flambeau.utils.flop_counter import FlopCounterMode
+        >>> with FlopCounterMode(display=False) as counter:
+        ...     y = torch.ones(2, 3) @ torch.ones(3, 4)
+        >>> counter.get_flop_counts()["Global"]
+        {<OpOverloadPacket(op='aten.mm')>: 48}
+        """
         found = {place: dict(counts) for place, counts in self.flop_counts.items()}
         found.setdefault("Global", {})
         return found

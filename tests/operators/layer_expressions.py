@@ -11,6 +11,16 @@ from typing import Any
 import numpy as np
 
 FAMILIES: dict[str, list[str]] = {
+    "losses without a reduction": [
+        "torch.kl_div(x(3), c(3).abs())",
+        "torch.hinge_embedding_loss(x(3, 4), c(3, 4).sign())",
+        "torch.margin_ranking_loss(x(3), x(3).flip(0), c(3).sign())",
+        "torch.cosine_embedding_loss(x(3, 4), x(3, 4).flip(0), c(3).sign())",
+        "torch.triplet_margin_loss(x(3, 4), x(3, 4).flip(0), c(3, 4))",
+        "torch.binary_cross_entropy_with_logits(x(3), c(3).abs())",
+        "torch.ctc_loss(x(5, 2, 4).log_softmax(2), torch.tensor([[1, 2], [3, 1]]), torch.tensor([5, 4]), "
+        "torch.tensor([2, 2]))",
+    ],
     "segments": [
         "torch.segment_reduce(x(6), 'sum', lengths=torch.tensor([2, 0, 4]))",
         "torch.segment_reduce(x(6), 'mean', lengths=torch.tensor([2, 1, 3]))",

@@ -9,7 +9,12 @@ from ...tensor import Tensor
 
 
 class QuantStub(Module):
-    """A mark where quantization begins; until a model is converted it gives its input back."""
+    """A mark where quantization begins; until a model is converted it gives its input back.
+
+    >>> import flambeau as torch
+    >>> torch.ao.quantization.QuantStub()(torch.ones(2))
+    tensor([1., 1.])
+    """
 
     def __init__(self, qconfig: Any = None) -> None:
         super().__init__()
@@ -21,7 +26,12 @@ class QuantStub(Module):
 
 
 class DeQuantStub(Module):
-    """A mark where quantization ends; until a model is converted it gives its input back."""
+    """A mark where quantization ends; until a model is converted it gives its input back.
+
+    >>> import flambeau as torch
+    >>> torch.ao.quantization.DeQuantStub()(torch.ones(2))
+    tensor([1., 1.])
+    """
 
     def __init__(self, qconfig: Any = None) -> None:
         super().__init__()

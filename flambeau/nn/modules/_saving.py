@@ -59,7 +59,20 @@ class ModuleSaving(ModuleTraversal):
         )
 
     def set_extra_state(self, state: Any) -> None:
-        """Take back what `get_extra_state` returned, where there is an example; override together with it."""
+        """Take back what `get_extra_state` returned, where there is an example; override together with it.
+
+        >>> import flambeau as torch
+        >>> class Counter(torch.nn.Module):
+        ...     count = 0
+        ...     def get_extra_state(self):
+        ...         return self.count
+        ...     def set_extra_state(self, state):
+        ...         self.count = state
+        >>> counter = Counter()
+        >>> _ = counter.load_state_dict({"_extra_state": 3})
+        >>> counter.count
+        3
+        """
         raise RuntimeError(
             "Reached a code path in Module.set_extra_state() that should never be called. Please file an "
             "issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this "

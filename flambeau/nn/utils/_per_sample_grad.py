@@ -43,7 +43,15 @@ class _Copies(Function):
 
 
 class ExpandedWeight(Tensor):
-    """A parameter while the gradients of examples are recorded."""
+    """A parameter while the gradients of examples are recorded.
+
+    >>> import flambeau as torch
+    >>> from flambeau.nn.utils._per_sample_grad import call_for_per_sample_grads
+    >>> layer = torch.nn.Linear(2, 1)
+    >>> call_for_per_sample_grads(layer)(torch.ones(3, 2)).sum().backward()
+    >>> layer.weight.grad_sample.shape
+    torch.Size([3, 1, 2])
+    """
 
     orig_weight: Tensor
     batch_size: int

@@ -196,7 +196,14 @@ class ConcatDataset(Dataset[T_co]):
 
     @property
     def cummulative_sizes(self) -> list[int]:
-        """An old misspelling of `cumulative_sizes`."""
+        """An old misspelling of `cumulative_sizes`.
+
+        >>> import flambeau as torch
+        >>> import warnings
+        >>> warnings.simplefilter("ignore")
+        >>> torch.utils.data.ConcatDataset([[1, 2], [3]]).cummulative_sizes
+        [2, 3]
+        """
         warnings.warn(
             "`cummulative_sizes` attribute is renamed to `cumulative_sizes`", FutureWarning, stacklevel=2
         )

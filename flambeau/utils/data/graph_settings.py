@@ -20,7 +20,15 @@ __all__ = [
 
 
 def get_all_graph_pipes(graph: DataPipeGraph) -> list[DataPipe]:
-    """The pipes of a graph, each once."""
+    """The pipes of a graph, each once.
+
+    >>> import flambeau as torch
+    >>> from flambeau.utils.data.graph import traverse_dps
+    >>> from flambeau.utils.data.graph_settings import get_all_graph_pipes
+    >>> from flambeau.utils.data.datapipes.iter import IterableWrapper
+    >>> len(get_all_graph_pipes(traverse_dps(IterableWrapper([1, 2]).map(str))))
+    2
+    """
     found: dict[int, DataPipe] = {}
     _collect(graph, found)
     return list(found.values())

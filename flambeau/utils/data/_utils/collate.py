@@ -81,7 +81,13 @@ def _rebuilt_sequence(like: Any, items: list[Any]) -> Any:
 
 
 def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
-    """Collate with a function for each type of element, recursively through mappings and sequences."""
+    """Collate with a function for each type of element, recursively through mappings and sequences.
+
+    >>> import flambeau as torch
+    >>> from flambeau.utils.data._utils.collate import collate, default_collate_fn_map
+    >>> collate([{"a": 1}, {"a": 2}], collate_fn_map=default_collate_fn_map)
+    {'a': tensor([1, 2])}
+    """
     element = batch[0]
     kind = type(element)
     if collate_fn_map is not None:
