@@ -19,6 +19,8 @@ PACK_POINTERS = ("weight", "packed")
 PACK_NUMBERS = ("w_group", "w_out", "w_in", "outs", "channels", "panels", "taps", "padded", "volume", "runs",
                 "run")
 
+_AHEAD = 6      # input channels between what is read and what is asked for
+
 
 def pack_module(e: Elements, tile: Tile, mode: str, lowest: bool, beside: str) -> str:
     """Code of ``pack_weights``. ``mode``: taps, run (taps side by side), winograd2 or winograd4.
@@ -156,8 +158,9 @@ def _columns(f: Function, a: Registers, e: Elements, source: str, outs: str, lea
         for i in range(e.lanes):
             exists = f.compare("slt", i, outs)
             mine = f.choose(exists, f"<{e.lanes} x i1>", mask, "zeroinitializer")
-            shift = f.choose(exists, "i64", f.add(f.mul(a.w_out, i), first), 0)
-            rows.append(e.read(f, e.at(f, source, shift), mine))
+            at = e.at(f, source, f.choose(exists, "i64", f.add(f.mul(a.w_out, i), first), 0))
+            f.prefetch(e.at(f, at, f.mul(a.w_in, _AHEAD)), 1)
+            rows.append(e.read(f, at, mine))
         columns += transposed(f, e.kind, rows)
     return columns
 
