@@ -11,10 +11,11 @@ import functools
 import math
 from collections.abc import Sequence
 
-from ..llvm.build import Function, Module, Value, Variable
+from ..llvm.build import Module, Value, Variable
 from ..llvm.emitter import Dtype
+from ..products.lanes import sums_of
 from .arguments import SIZES, Arguments, Head, Names
-from .tiles import Parts, shuffled
+from .tiles import Parts
 
 ROW = Names(("query", "key", "value", "mask"), ("result",), (), SIZES, ("scores",))
 _CHAINS = 4     # sums over keys that run side by side, to hide the latency of the multiply-add
@@ -83,7 +84,8 @@ class _Row:
             self._add_products(query, rows, sums, c, None)
         with f.when(f.compare("slt", whole, w["depth"])):
             self._add_products(query, rows, sums, whole, f.first_lanes(f.sub(w["depth"], whole), n))
-        score = f.emit(f"fmul {parts.vector} {factors}, {_sums(parts, f, [x.get() for x in sums])}")
+        total = sums_of(f, parts.vector, n, [x.get() for x in sums])
+        score = f.emit(f"fmul {parts.vector} {factors}, {total}")
         inside = f.first_lanes(f.sub(self.keys, j), n)
         parts.write(f, f.emit(f"select <{n} x i1> {inside}, {parts.vector} {score}, "
                               f"{parts.vector} {parts.numbers(-math.inf)}"), self.buffer, j)
@@ -151,18 +153,3 @@ class _Row:
                     parts.element)
         for x, total in enumerate(chain):
             total.set(f.fma(parts.vector, p, self._read(row, x * parts.lanes, mask), total.get()))
-
-
-def _sums(parts: Parts, f: Function, vectors: Sequence[str]) -> str:
-    """The sum of each of as many vectors as there are lanes: lane i is that of vector i."""
-    found, n = list(vectors), parts.lanes
-    step = n // 2
-    while step:
-        # Lanes with the bit are the second vector's, the others the first's; each adds its partner's lane.
-        kept = [i if not i & step else n + i for i in range(n)]
-        partner = [i + step if not i & step else n + i - step for i in range(n)]
-        found = [f.emit(f"fadd {parts.vector} {shuffled(f, parts.vector, x, y, kept)}, "
-                        f"{shuffled(f, parts.vector, x, y, partner)}")
-                 for x, y in zip(found[:step], found[step:])]
-        step //= 2
-    return found[0]

@@ -20,6 +20,7 @@ from ..llvm.build import Function, Module, Value, vector
 from ..llvm.emitter import FLOAT32, Dtype, literal, memory_type
 from ..llvm.machine import machine
 from ..products.microkernel import Accumulators, Tile, accumulate, local_array, tile_of
+from ..vectors import transposed
 
 KEYS = 96       # keys of a block: a tile of scores takes less than half of the first cache
 
@@ -351,24 +352,3 @@ class Parts:
 
 def _suffix(parts: Parts) -> str:
     return f"v{parts.lanes}{'f32' if parts.compute == FLOAT32 else 'f64'}"
-
-
-def transposed(f: Function, kind: str, block: Sequence[str]) -> list[str]:
-    """The transpose of as many vectors as they have lanes: bits of the lane and of the row change places."""
-    rows, n = list(block), len(block)
-    step = 1
-    while step < n:
-        low = [i if not i & step else n + i - step for i in range(n)]
-        high = [i + step if not i & step else n + i for i in range(n)]
-        for i in range(n):
-            if not i & step:
-                x, y = rows[i], rows[i + step]
-                rows[i], rows[i + step] = shuffled(f, kind, x, y, low), shuffled(f, kind, x, y, high)
-        step *= 2
-    return rows
-
-
-def shuffled(f: Function, kind: str, x: str, y: str, lanes: Sequence[int]) -> str:
-    """Chosen lanes of x and y."""
-    chosen = ", ".join(f"i32 {i}" for i in lanes)
-    return f.emit(f"shufflevector {kind} {x}, {kind} {y}, <{len(lanes)} x i32> <{chosen}>")
