@@ -49,6 +49,7 @@ class Window(NamedTuple):
     left: int       # zeros of a line,
     first: int      # the pixel that comes then,
     middle: int     # and how many follow from there
+    dense: bool     # its lines have no zeros, and follow one another in the source as well
 
     @property
     def pixels(self) -> int:
@@ -65,8 +66,13 @@ class Window(NamedTuple):
             "before_a": problem.before[0], "before_b": problem.before[1],
             "left": self.left, "middle": self.middle, "right": w - self.left - self.middle,
             "first": self.first, "x_n": self.pixels, "x_a": b * w, "x_b": w, "x_rows_b": b,
-            "span_a": problem.span[0],
+            "span_a": problem.span[0], "dense": int(self.dense),
             "step_a": problem.step[0], "step_b": problem.step[1], "step_w": problem.step[2]}
+
+
+def follow(width: int, space: Three) -> bool:
+    """Whether lines of pixels follow one another; a single pixel counts as one beside others."""
+    return space[0] == (width * space[2] if width > 1 else 1)
 
 
 def window_of(problem: Problem, grid: Three, lines: int, winograd: Winograd | None) -> Window:
@@ -76,4 +82,8 @@ def window_of(problem: Problem, grid: Three, lines: int, winograd: Winograd | No
     if winograd:
         w = winograd.results * grid[2] + 2
     left, first = min(max(before, 0), w), max(-before, 0)
-    return Window((a, b, w), left, first, max(0, min(w - left, problem.extents[2] - first)))
+    middle = max(0, min(w - left, problem.extents[2] - first))
+    # Beyond the last line, where Winograd's tiles may reach as well, there must be zeros.
+    dense = winograd is None and before == problem.before[0] == 0 and (b, middle) == (1, w) \
+        and (grid[0] - 1) * step[0] + span[0] <= problem.extents[0] and follow(w, problem.source.space)
+    return Window((a, b, w), left, first, middle, dense)

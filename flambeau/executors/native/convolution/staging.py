@@ -18,7 +18,7 @@ WIDTH = 64
 
 STAGE_NUMBERS = ("s_n", "s_c", "s_a", "s_b", "s_w", "extent_a", "extent_b", "channels", "before_a",
                  "before_b", "left", "middle", "right", "first", "x_n", "x_a", "x_b", "x_block", "x_pixel",
-                 "blocks", "vectors", "x_rows_b", "span_a")
+                 "blocks", "vectors", "x_rows_b", "span_a", "dense")
 
 
 class Part(dict[str, str]):
@@ -29,9 +29,14 @@ def stage(f: Function, a: Registers, e: Elements, source: str, buffer: str, part
           adjacent: str) -> None:
     """Copy rows first_a ... of some images; ``adjacent``: what lies side by side in the source.
 
-    ``pixels``, ``channels``, ``other`` (every other pixel is read), or ``nothing``.
+    ``pixels``, ``channels``, ``other`` (every other pixel is read), or ``nothing``. Rows that follow one
+    another in both places (``dense``) are one.
     """
     width = f.mul(a.vectors, e.lanes)
+    dense = f.compare("ne", a.dense, 0)
+    rows = f.choose(dense, "i64", 1, part["rows"])
+    joined = f.choose(dense, "i64", f.least(part["rows"], f.sub(a.extent_a, part["first_a"])), 1)
+    pixels = f.mul(joined, a.middle)
     # A vector of channels goes through all rows, so that as few places as possible are read at a time.
     with f.loop(0, a.blocks) as block, f.loop(0, part["images"]) as image, f.loop(0, a.vectors) as v:
         inner = f.mul(v, e.lanes)
@@ -41,13 +46,13 @@ def stage(f: Function, a: Registers, e: Elements, source: str, buffer: str, part
         pixel = f.add(f.mul(block, a.x_block), f.mul(image, a.x_n))
         to = e.place(f, buffer, f.add(f.mul(pixel, a.x_pixel), inner))
         count = f.sub(a.channels, channel)
-        with f.loop(0, part["rows"]) as row, f.loop(0, a.x_rows_b) as plane:
+        with f.loop(0, rows) as row, f.loop(0, a.x_rows_b) as plane:
             at_a, at_b = f.sub(f.add(part["first_a"], row), a.before_a), f.sub(plane, a.before_b)
             line = f.mul(f.add(f.mul(row, a.x_a), f.mul(plane, a.x_b)), a.x_pixel)
             target = e.place(f, to, line)
             good = f.emit(f"and i1 {f.compare('ult', at_a, a.extent_a)}, "
                           f"{f.compare('ult', at_b, a.extent_b)}")
-            middle = f.choose(good, "i64", a.middle, 0)
+            middle = f.choose(good, "i64", pixels, 0)
             right = f.choose(good, "i64", a.right, f.add(f.add(a.left, a.middle), a.right))
             left = f.choose(good, "i64", a.left, 0)
             x = e.at(f, from_, f.add(f.mul(at_a, a.s_a), f.mul(at_b, a.s_b)))

@@ -22,7 +22,7 @@ from .gradient import (
     finish_module,
     gradient_module,
 )
-from .grid import rounded, share_out, window_of
+from .grid import follow, rounded, share_out, window_of
 from .problem import Phase, Problem, Three
 from .winograd import winograd_of
 
@@ -164,7 +164,9 @@ def _gradient_words(problem: Problem, phase: Phase, b: Blocking, width: int) -> 
         "g_s_w": places.space[2], "g_extent_a": phase.grid[0], "g_extent_b": phase.grid[1], "g_channels": 0,
         "g_before_a": 0, "g_before_b": 0, "g_left": 0, "g_middle": phase.grid[2],
         "g_right": width - phase.grid[2], "g_first": 0, "g_x_n": pixels, "g_x_a": b.grid[1] * width,
-        "g_x_b": width, "g_x_block": b.images * pixels, "g_x_rows_b": b.grid[1], "g_span_a": b.lines}
+        "g_x_b": width, "g_x_block": b.images * pixels, "g_x_rows_b": b.grid[1], "g_span_a": b.lines,
+        "g_dense": int(phase.grid[1:] == (1, width) and phase.grid[0] % b.lines == 0
+                       and follow(width, places.space))}
 
 
 def _sum_call(problem: Problem, e: Elements, operands: tuple[Geometry, Geometry], b: Blocking,
