@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import ge, gt, le, lt
 from typing import Any
 
 from .. import dtypes
 from ..graph.operator import Operator
 from ..tensor import Tensor, assign, record, record_pair, record_scaled
 from ..tensor.construct import tensor
+from ..tensor.drawn import Drawn, compared
 from ..tensor.overlap import require_apart
 from ..tensor.overrides import first_seen
 from . import arithmetic, comparison, division, logical, matmul, power
@@ -88,6 +90,20 @@ T.__radd__, T.__rmul__ = T.__add__, T.__mul__   # the tensor stays the first ope
 
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(T, f"__{_name}__", _binary(getattr(comparison, _name).operator, f"__{_name}__"))
+
+
+def _comparing(compare: Callable[[Any, Any], bool], general: Any) -> Callable[[Any, Any], Any]:
+    """A comparison of a number that was drawn; what else there is goes the general way."""
+    def method(self: Any, other: Any) -> Any:
+        if self._storage.__class__ is Drawn and (found := compared(compare, self, other)) is not None:
+            return found
+        return general(self, other)
+    return method
+
+
+for _compare in (lt, le, gt, ge):
+    _name = f"__{_compare.__name__}__"
+    setattr(T, _name, _comparing(_compare, getattr(T, _name)))
 
 
 def _floored(op: Operator, general: Any) -> Callable[[Any, Any], Any]:

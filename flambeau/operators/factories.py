@@ -10,7 +10,7 @@ from .. import devices, dtypes
 from ..engine import expose
 from ..graph.geometry import contiguous
 from ..tensor import Tensor
-from ..tensor.construct import from_array, legacy_new, shared, shared_again, to_array
+from ..tensor.construct import from_array, legacy_new, shared, to_array
 from ..tensor.construct import tensor as _tensor
 from ..tensor.storage_view import UntypedStorage
 from ..tensor.warned import warn_once
@@ -22,7 +22,7 @@ from .registry import NAMESPACES, api
 tensor = api("torch", name="tensor")(_tensor)
 
 
-@api("torch", quick=shared_again)
+@api("torch", judge="never")
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor that shares memory with a NumPy array.
 

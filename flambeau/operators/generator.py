@@ -207,6 +207,15 @@ def _few(few: Any, source: Generator, operands: tuple[Any, ...], geometry: Geome
     return from_value(numbers, geometry)
 
 
+def numbers_ahead() -> Ahead | None:
+    """Where one number of the default generator comes from; None where there is more to it."""
+    ahead = default_generator._ahead
+    if ahead.__class__ is not Ahead or levels or interceptors or settings.executor not in _AT_ONCE \
+            or devices.resolve(None) is not devices.CPU:
+        return None
+    return ahead
+
+
 def draw_few(few: Any, geometry: Geometry, *operands: Any) -> Tensor | None:
     """A few numbers of the default generator, with less around them; None where there is more to it."""
     ahead = default_generator._ahead

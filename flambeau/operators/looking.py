@@ -12,6 +12,7 @@ from ..engine import expose, value_of
 from ..executors.interpreter.arrays import read
 from ..tensor import Tensor, state
 from ..tensor.batching import BatchedTensor, rules
+from ..tensor.drawn import number_seen
 from ..tensor.warned import warn
 from .registry import api
 
@@ -45,6 +46,8 @@ def item(self: Tensor) -> Any:
     >>> torch.tensor([2.5]).item()
     2.5
     """
+    if (number := number_seen(self)) is not None:
+        return number
     g = self._geometry
     if g.numel != 1:
         raise RuntimeError(f"a Tensor with {g.numel} elements cannot be converted to Scalar")
@@ -113,6 +116,8 @@ def is_nonzero(input: Tensor) -> bool:
 
 
 def _bool(self: Tensor) -> bool:
+    if (number := number_seen(self)) is not None:
+        return bool(number)
     return bool(_element(self, "bool")) if self._geometry.numel == 1 else is_nonzero(self)
 
 

@@ -18,11 +18,12 @@ from ..random_streams.state import STATE_BYTES
 from ..random_streams.uniform import uniform as draw_uniform
 from ..tensor import Tensor, record, state
 from ..tensor.construct import empty_geometry
+from ..tensor.drawn import drawn_number
 from ..type_info import iinfo
 from .creation import factory_geometry, leaf, like_geometry
 from .definition import broadcast_shapes, operator
 from .extents import sizes_of
-from .generator import draw, draw_few, draw_group, few_by_few, may_fail
+from .generator import draw, draw_few, draw_group, few_by_few, may_fail, numbers_ahead
 from .looking import look
 from .prices import draws
 from .registry import api
@@ -108,8 +109,13 @@ def _few_numbers(count: Any = None, *more: Any) -> Any:
     """``rand(1)``, mostly."""
     if more or count.__class__ is not int or not 0 < count <= FEW:
         return None
-    geometry = contiguous((count,), dtypes.get_default_dtype(), devices.resolve(None))
-    return draw_few(few_uniform, geometry, 0.0, 1.0)
+    dtype = dtypes.get_default_dtype()
+    if count == 1 and dtype is dtypes.float32 and (ahead := numbers_ahead()) is not None:
+        return drawn_number(ahead.one_uniform(), _ONE_NUMBER)
+    return draw_few(few_uniform, contiguous((count,), dtype, devices.resolve(None)), 0.0, 1.0)
+
+
+_ONE_NUMBER = contiguous((1,), dtypes.float32)
 
 
 @api("torch", out=True, quick=_few_numbers)

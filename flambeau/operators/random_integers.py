@@ -9,14 +9,15 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..graph.geometry import Geometry, contiguous
-from ..random_streams.few import FEW, few_integers
+from ..random_streams.few import FEW, WIDE, few_integers
 from ..random_streams.integers import randint as draw_integers
 from ..random_streams.integers import random_full
 from ..tensor import Tensor
+from ..tensor.drawn import drawn_number
 from .creation import factory_geometry, like_geometry
 from .definition import operator
 from .extents import sizes_of
-from .generator import draw_few, few_by_few
+from .generator import draw_few, few_by_few, numbers_ahead
 from .prices import draws
 from .random import drawn, finished, in_memory_order, with_state
 from .registry import api
@@ -36,6 +37,9 @@ def RANDOM_FULL(m: Any, state: Any, geometry: Geometry) -> Any:
     return in_memory_order(geometry, lambda shape: random_full(state, shape, geometry.dtype.numpy))
 
 
+_ONE = {shape: contiguous(shape, dtypes.int64) for shape in ((), (1,))}
+
+
 def _few_integers(*args: Any) -> Any:
     """``randint(9, (1,))``, or with a lower bound."""
     if len(args) == 2:
@@ -43,9 +47,12 @@ def _few_integers(*args: Any) -> Any:
     elif len(args) != 3:
         return None
     low, high, size = args
-    if size.__class__ is not tuple or len(size) != 1 or size[0].__class__ is not int \
-            or low.__class__ is not int or high.__class__ is not int \
-            or not (0 < size[0] <= FEW and -_FIT <= low < high <= _FIT):
+    if size.__class__ is not tuple or low.__class__ is not int or high.__class__ is not int \
+            or not -_FIT <= low < high <= _FIT:
+        return None
+    if high - low < WIDE and size in _ONE and (ahead := numbers_ahead()) is not None:
+        return drawn_number(ahead.one_integer(low, high), _ONE[size])
+    if len(size) != 1 or size[0].__class__ is not int or not 0 < size[0] <= FEW:
         return None
     return draw_few(few_integers, contiguous(size, dtypes.int64, devices.resolve(None)), low, high)
 

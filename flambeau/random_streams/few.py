@@ -46,6 +46,24 @@ class Ahead:
         at = self._taken(count)
         return self._outputs[at:at + count]
 
+    def one_uniform(self) -> float:
+        """The next output as a number of [0, 1) in float32."""
+        at = self._at
+        if at < len(self._outputs):
+            self._at = at + 1
+        else:
+            at = self._taken(1)
+        return (self._outputs[at] & 0xFFFFFF) * 2.0**-24
+
+    def one_integer(self, low: int, high: int) -> int:
+        """The next output as an integer of a range that is not wide."""
+        at = self._at
+        if at < len(self._outputs):
+            self._at = at + 1
+        else:
+            at = self._taken(1)
+        return low + self._outputs[at] % (high - low)
+
     def uniform(self, count: int) -> Any:
         """The next outputs as numbers of [0, 1) in float32."""
         at, made = self._at, self._uniform

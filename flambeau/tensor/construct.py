@@ -50,24 +50,16 @@ def _refuse_negative_strides(array: np.ndarray[Any, Any]) -> None:
 _dense: Recent[Any, Geometry] = Recent(1 << 8)  # of shared arrays, by dtype and shape
 
 
-def shared_again(array: Any = None, *more: Any) -> Tensor | None:
-    """``shared`` for a dense array like an earlier one; None for everything else."""
-    if more or array.__class__ is not np.ndarray or not array.flags.c_contiguous:
-        return None
-    geometry = _dense.get((array.dtype, array.shape))
-    return None if geometry is None else _exposed(array, array.reshape(-1), geometry, geometry)
-
-
 def shared(array: np.ndarray[Any, Any]) -> Tensor:
     """A tensor that shares memory with an array (``from_numpy``)."""
-    if (again := shared_again(array)) is not None:
-        return again
     kind = array.dtype, array.shape
+    if (known := _dense.get(kind)) is not None and array.__class__ is np.ndarray and array.flags.c_contiguous:
+        return from_value(array.reshape(-1), known, array)
     array = np.asarray(array)   # a matrix stays two-dimensional whatever is done to it
     dtype = dtypes.from_numpy_dtype(array.dtype)
     if array.flags.c_contiguous:
         geometry = _dense.keep(kind, contiguous(array.shape, dtype))
-        return _exposed(array, array.reshape(-1), geometry, geometry)
+        return from_value(array.reshape(-1), geometry, array)
     itemsize = array.itemsize
     _refuse_negative_strides(array)
     if any(s % itemsize for s in array.strides):
@@ -80,16 +72,8 @@ def shared(array: np.ndarray[Any, Any]) -> Tensor:
         flat = array.reshape(-1)
     else:
         flat = np.lib.stride_tricks.as_strided(array, (geometry.extent,), (itemsize,))
-    return _exposed(array, flat, geometry, contiguous((flat.size,), dtype))
-
-
-def _exposed(array: np.ndarray[Any, Any], flat: Any, geometry: Geometry, held: Geometry) -> Tensor:
-    """A tensor on the memory of an array, all of which is ``flat``."""
-    out = from_value(flat, held)
+    out = from_value(flat, contiguous((flat.size,), dtype), array)
     out._geometry = geometry
-    storage = out._storage
-    storage.exposed = True
-    storage.owner = array
     return out
 
 

@@ -161,8 +161,8 @@ def made(flat: Array, shape: Sequence[int]) -> Tensor:
     return from_value(flat, contiguous(shape, from_numpy_dtype(flat.dtype)))
 
 
-def from_value(flat: Array, geometry: Geometry) -> Tensor:
-    """A tensor of a dense geometry with such a value."""
+def from_value(flat: Array, geometry: Geometry, owner: Any = None) -> Tensor:
+    """A tensor of a dense geometry with such a value; ``owner``: an array whose memory that is."""
     node = _new(Node)   # as ``constant`` and ``fresh`` do it, without a call: for each number that is drawn
     node.signature = node.site = None
     node.operands = ()
@@ -171,9 +171,9 @@ def from_value(flat: Array, geometry: Geometry) -> Tensor:
     out._storage = storage = _new(Storage)
     storage.node = node
     storage.version = 0
-    storage.exposed = False
+    storage.exposed = owner is not None
     storage.geometry = geometry
-    storage.owner = None
+    storage.owner = owner
     out._geometry = geometry
     if state.inference:
         out._counter = INFERENCE

@@ -30,26 +30,31 @@ from .tape import state
 Application = list[Any]
 
 
-class Waits(Storage):
-    """The storage of a result that waits, as its ``owner`` says; an ordinary one once it is asked for more.
+class Later(Storage):
+    """A storage that has no node until somebody asks for it: what its value is made of, its ``owner`` says.
+
+    It is an ordinary one from then on.
     """
 
     __slots__ = ()
 
-    def __init__(self, application: Application) -> None:
-        self.version = 0
-        self.owner = application
+    def settled(self) -> tuple[Node, Geometry]:
+        """The value, and its geometry."""
+        raise NotImplementedError
 
     def ordinary(self) -> Storage:
         """The same, with its value, which is computed now."""
         with pending.lock:
-            if self.__class__ is Waits:
-                _, node, geometry = settle(self.owner)
+            if self.__class__ is not Storage:
+                node, geometry = self.settled()
                 for name, x in (("node", node), ("exposed", False), ("geometry", geometry)):
                     _fields[name].__set__(self, x)
                 self.__class__ = Storage    # type: ignore[assignment]
                 self.owner = None
         return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.ordinary().__reduce_ex__(protocol)
 
 
 _fields: Any = vars(Storage)
@@ -57,16 +62,34 @@ _fields: Any = vars(Storage)
 
 def _when_ordinary(name: str) -> property:
     """A field that only an ordinary storage has."""
-    def get(self: Waits) -> Any:
+    def get(self: Later) -> Any:
         return getattr(self.ordinary(), name)
 
-    def put(self: Waits, x: Any) -> None:
+    def put(self: Later, x: Any) -> None:
         setattr(self.ordinary(), name, x)
     return property(get, put)
 
 
-for _name in ("node", "exposed", "geometry"):
-    setattr(Waits, _name, _when_ordinary(_name))
+for _name in ("node", "exposed"):
+    setattr(Later, _name, _when_ordinary(_name))
+
+
+class Waits(Later):
+    """The storage of a result that waits, as its ``owner`` says."""
+
+    __slots__ = ()
+
+    def __init__(self, application: Application) -> None:
+        self.version = 0
+        self.owner = application
+
+    def settled(self) -> tuple[Node, Geometry]:
+        """The value, computed alone."""
+        _, node, geometry = settle(self.owner)
+        return node, geometry
+
+
+Waits.geometry = _when_ordinary("geometry")     # type: ignore[assignment]
 
 
 class Habit:
