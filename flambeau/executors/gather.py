@@ -22,63 +22,113 @@ _spent = 0.0
 _native: Callable[[int], Callable[..., None]] | None = None
 
 
-def gather(rows: Array, positions: list[int], values: list[Array], offsets: list[int], shape: Sequence[int],
+def gather(rows: Array, value: Array, offsets: list[int], shape: Sequence[int],
            strides: Sequence[int]) -> None:
-    """Let row p of dense rows be what is read of a flat value from an offset on, for each of the positions.
+    """Let dense rows be what is read of a flat value from these offsets on."""
+    if not rows.size:
+        return
+    if (plan := _natively(rows, len(offsets), shape, strides, 0)) is not None:
+        table = np.zeros((len(offsets), 4), np.int64)
+        table[:, 0], table[:, 1], table[:, 2] = value.__array_interface__["data"][0], len(value), offsets
+        _copied(rows, table, None, plan)
+        return
+    out, size = rows.reshape(len(rows), *shape), rows.itemsize
+    steps = [step * size for step in strides]
+    if min(steps, default=0) >= 0:
+        count = len(value) - sum([(n - 1) * step for n, step in zip(shape, strides)])
+        out[...] = np.ndarray((count, *shape), rows.dtype, value, 0, (size, *steps))[offsets]
+        return
+    for p, offset in enumerate(offsets):
+        out[p] = np.ndarray(shape, rows.dtype, value, offset * size, steps)
 
-    Strides are in elements, and negative where a dimension is read backwards.
+
+def gather_each(rows: Array, positions: Array | None, values: Callable[[], Sequence[Array]],
+                table: Array, shape: Sequence[int], strides: Sequence[int]) -> None:
+    """The same of a value for each row, some dimensions backwards.
+
+    ``table``, a line per row: where the value begins, how many elements it has, the offset, and the
+    dimensions to be read backwards, a bit each. ``positions``: which rows, if not one after the other.
     """
     if not rows.size:
         return
-    extents, steps = _three(tuple(shape), tuple(strides))
-    if settings.executor == "auto" and len(extents) == 3 and _may_be_native(rows, len(positions)):
-        assert _native is not None
-        _native(rows.itemsize)(rows, positions, values, offsets, extents, steps)
+    flips = int(np.bitwise_or.reduce(table[:, 3]))
+    if (plan := _natively(rows, len(table), shape, strides, flips)) is not None:
+        _copied(rows, table, positions, plan)
         return
-    _with_numpy(rows.reshape(len(rows), *shape), positions, values, offsets, strides)
+    out, size = rows.reshape(len(rows), *shape), rows.itemsize
+    wheres: Any = range(len(table)) if positions is None else positions
+    for p, value, (_, _, offset, backwards) in zip(wheres, values(), table.tolist()):
+        steps, shift = _turned(shape, strides, backwards)
+        out[p] = np.ndarray(shape, rows.dtype, value, (offset + shift) * size, [s * size for s in steps])
 
 
-def _with_numpy(rows: Array, positions: list[int], values: list[Array], offsets: list[int],
-                strides: Sequence[int]) -> None:
-    shape, size, first = rows.shape[1:], rows.itemsize, values[0]
-    steps = [step * size for step in strides]
-    if min(steps, default=0) >= 0 and all(value is first for value in values):
-        count = len(first) - sum([(n - 1) * step for n, step in zip(shape, strides)])
-        rows[positions] = np.ndarray((count, *shape), rows.dtype, first, 0, (size, *steps))[offsets]
-        return
-    for p, value, offset in zip(positions, values, offsets):
-        rows[p] = np.ndarray(shape, rows.dtype, value, offset * size, steps)
+def is_native() -> bool:
+    """Whether blocks are copied natively by now."""
+    return settings.executor == "auto" and _native is not None
 
 
-def _may_be_native(rows: Array, count: int) -> bool:
-    """Whether blocks are copied natively from now on."""
+def spend(nanoseconds: float) -> None:
+    """Count what native code would save beside copies."""
+    global _spent
+    _spent += nanoseconds
+
+
+_Plan = tuple[tuple[int, ...], Array]
+
+
+def _copied(rows: Array, table: Array, positions: Array | None, plan: _Plan) -> None:
+    assert _native is not None
+    _native(rows.itemsize)(rows, table, positions, *plan)
+
+
+def _natively(rows: Array, count: int, shape: Sequence[int], strides: Sequence[int],
+              flips: int) -> _Plan | None:
+    """How blocks are copied natively; None where they are not."""
     global _spent, _native
+    if settings.executor != "auto" or rows.itemsize not in (1, 2, 4, 8):
+        return None
     if _native is None:
         _spent += count * _BLOCK + rows.nbytes * _BYTE
         if _spent < _COMPILER:
-            return False
+            return None
         try:
             from .native.gathering import gatherer  # needs llvmlite, which may not be there
             _native = gatherer
         except ImportError:
             _spent = -np.inf
-            return False
-    return rows.itemsize in (1, 2, 4, 8)
+            return None
+    return _plan(tuple(shape), tuple(strides), flips)
 
 
 @lru_cache(1 << 10)
-def _three(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Three dimensions that are read as these are; more, if it takes more."""
-    extents, steps = [1], [1]
-    for n, s in zip(shape[::-1], strides[::-1]):
-        if n == 1:
-            continue
-        if extents[-1] == 1:
-            extents[-1], steps[-1] = n, s
-        elif s == steps[-1] * extents[-1]:
-            extents[-1] *= n
+def _plan(shape: tuple[int, ...], strides: tuple[int, ...], flips: int) -> _Plan | None:
+    """Three dimensions that are read as these are, and how, by the dimensions to be read backwards; None if
+    it takes more dimensions.
+    """
+    dims: list[list[int]] = []      # those of the blocks that each one stands for
+    for d in [d for d, n in enumerate(shape) if n > 1]:
+        before = dims[-1] if dims else None
+        if before and strides[before[-1]] == strides[d] * shape[d] and not flips >> d & 1 \
+                and not flips >> before[-1] & 1:
+            before.append(d)
         else:
-            extents.append(n)
-            steps.append(s)
-    missing = [1] * (3 - len(extents))
-    return (*missing, *extents[::-1]), (*missing, *steps[::-1])
+            dims.append([d])
+    if len(dims) > 3:
+        return None
+    extents = [1] * (3 - len(dims)) + [int(np.prod([shape[d] for d in group])) for group in dims]
+    ways = np.zeros((flips + 1, 5), np.int64)
+    last = sum([(n - 1) * step for n, step in zip(shape, strides)])
+    for backwards in range(flips + 1):
+        steps, shift = _turned(shape, strides, backwards)
+        ways[backwards] = *[1] * (3 - len(dims)), *[steps[group[-1]] for group in dims], shift, last
+    return tuple(extents), ways
+
+
+def _turned(shape: Sequence[int], strides: Sequence[int], backwards: int) -> tuple[list[int], int]:
+    """Strides, negative where a dimension is read backwards, and how far from the offset they begin."""
+    turned = [d for d in range(len(shape)) if backwards >> d & 1]
+    shift = sum([(shape[d] - 1) * strides[d] for d in turned])
+    return [-s if d in turned else s for d, s in enumerate(strides)], shift
+
+
+__all__ = ["gather", "gather_each", "is_native", "spend"]

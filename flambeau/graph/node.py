@@ -25,7 +25,7 @@ class Signature:
     """An operator applied to operands of given geometry. Interned: comparing two is comparing pointers."""
 
     __slots__ = ("operator", "attributes", "geometries", "outputs", "single", "compute", "nbytes", "plan",
-                 "price", "on_meta", "usual", "tape_plans", "form", "rounds", "settled")
+                 "price", "on_meta", "usual", "tape_plans", "form", "rounds", "settled", "alike")
 
     def __init__(self, operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...],
                  outputs: tuple[Geometry, ...], single: bool, compute: Any) -> None:
@@ -45,6 +45,7 @@ class Signature:
             self.on_meta = bool(outputs) and outputs[0].device is META
         self.usual = single and not self.on_meta
         self.plan: Any = None  # the interpreter's preparation of this signature
+        self.alike: Signature | None = None     # the one that stands for all that are the same on stacks
         self.price = 0.0    # what it costs the interpreter, once somebody asked
         self.settled: Any = None    # the same with operands of their own, once known (Note: moving operands)
         self.tape_plans = _UNTAPED  # by the operands that want gradients, a bit each

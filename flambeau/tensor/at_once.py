@@ -29,7 +29,7 @@ from ..graph.operator import Operator
 from ..graph.recent import Recent
 from . import casting
 from .batching import levels
-from .joint import is_joint
+from .joint import is_joint, stands_for
 from .known import from_value
 from .record import ABSENT, DECLINED, compute_with, projection, sign
 from .stacking import joins
@@ -54,6 +54,8 @@ class _Prepared:
     def __init__(self, signature: Signature) -> None:
         self.signature = signature
         self.waits = is_joint(signature) and not _is_looked_at(signature.outputs[0])
+        if self.waits:
+            signature.alike = stands_for(signature)
         self.plan = None if signature.on_meta or not signature.outputs else _plan_of(signature)
 
 

@@ -9,22 +9,21 @@ import numpy as np
 
 from ..config import settings
 from ..executors import interpreter, native
-from ..executors.gather import gather
+from ..executors.gather import gather_each
 from ..graph import pending
-from ..graph.geometry import Family, Geometry, contiguous
+from ..graph.geometry import Geometry, contiguous
 from ..graph.node import Node, Signature, constant
 from ..graph.operator import Operator
 from ..graph.recent import Recent
-from .known import rows_of
+from .chains import FLIP, Applied, Chain, Group, Leaf, View, flips, groups_of
 from .record import sign
 from .tape import state
 from .tensor import Tensor
-from .waiting import Application, Waits, known
+from .waiting import Waits, cut
 
 Array = np.ndarray[Any, Any]
 
 _PLAIN = {Tensor}
-_NODES, _WAITING = {Node}, {list}
 _LEAST = 4      # samples: fewer are computed alone
 _SMALL = 1 << 15    # bytes of a batch: NumPy has no better
 _SPREAD = 4     # as many in a group, on the average: else alone
@@ -34,11 +33,10 @@ _SPREAD = 4     # as many in a group, on the average: else alone
 _FROM_LAST = frozenset(("constant_pad_nd", "border_pad", "to_copy", "clone"))
 _REDUCES = dict.fromkeys(("mean", "sum", "std", "var", "max", "min"), 0)
 _SHIFTED = {"roll": 1, **_REDUCES}
-_FLIP = "flip"      # is another way of reading
 # Those to which a number is an operand like any other.
 _OF_NUMBERS = frozenset(("add", "sub", "rsub", "mul", "div"))
 
-_kinds: Recent[Signature, tuple[Any, ...]] = Recent(1 << 12)
+_alike: Recent[tuple[Any, ...], Signature] = Recent(1 << 12)
 _stacked: Recent[tuple[Any, ...], Signature | None] = Recent(1 << 10)
 
 
@@ -52,13 +50,22 @@ def is_joint(signature: Signature) -> bool:
     geometries = [g for g in signature.geometries if g.__class__ is Geometry]
     if not (signature.usual and output.is_dense and output.numel and geometries):
         return False
+    if operator.name == FLIP and operator not in flips:
+        flips.append(operator)
     if operator.name in _REDUCES:
         return signature.attributes[_REDUCES[operator.name]].__class__ is tuple and geometries[0].numel > 0
     if operator.name in _FROM_LAST:
         return True
-    alike = operator.kind == "pointwise" or operator.name in ("where", _FLIP) or operator.name in _SHIFTED
+    alike = operator.kind == "pointwise" or operator.name in ("where", FLIP) or operator.name in _SHIFTED
     promotes = operator.name != "where" and len({g.dtype for g in geometries}) > 1
     return alike and not promotes and max([g.ndim for g in geometries]) == output.ndim
+
+
+def stands_for(signature: Signature) -> Signature:
+    """The signature of all operators that are one on stacks: those lie in order, whatever the samples do."""
+    operands = [(g.shape, g.dtype) if g.__class__ is Geometry else g for g in signature.geometries]
+    key = signature.operator, signature.attributes, signature.outputs[0], *operands
+    return _alike.get(key) or _alike.recall(key) or _alike.keep(key, signature)
 
 
 def joined(tensors: Sequence[Any]) -> Node | None:
@@ -76,114 +83,115 @@ def joined(tensors: Sequence[Any]) -> Node | None:
     for g in {*geometries}:
         if g.shape != first.shape or g.dtype is not first.dtype:
             return None
-    join = _Join(len(tensors))
     with pending.lock:      # nobody else computes them meanwhile
+        storages = [x._storage for x in tensors]
+        sources = [x.owner if x.__class__ is Waits else x.node for x in storages]
+        groups = groups_of(sources, geometries)
+        if groups is None or len(groups) * _SPREAD > len(tensors):
+            return None
         try:
-            storages = [x._storage for x in tensors]
-            sources = [x.owner if x.__class__ is Waits else x.node for x in storages]
-            result = join.computed(join.column(sources, geometries), True)
-            state.at_once.joined += join.joined
-            return result
+            return _together(groups, first, len(tensors))
         except _Apart:
             return None
 
 
+def _together(groups: list[Group], g: Geometry, count: int) -> Node:
+    """The results of all groups, each of which reads such a geometry."""
+    joins = [_Join(group) for group in groups]
+    if len(groups) == 1:
+        node = joins[0].computed(joins[0].column(groups[0].chain), True)
+    else:
+        rows = np.empty((count, g.numel), g.dtype.numpy)
+        for join in joins:
+            join.place(rows, join.group.chain)
+        node = constant(rows.reshape(-1))
+    state.at_once.joined += sum([join.joined for join in joins])
+    return node
+
+
 class _Join:
-    """A graph in the making that computes what many small ones would.
+    """A graph in the making that computes what the chains of a group would.
 
     A column is one operand of all samples: their elements, one after the other.
     """
 
-    def __init__(self, count: int) -> None:
-        self.count = count
+    def __init__(self, group: Group) -> None:
+        self.group = group
         self.graph: list[Node] = []     # what is to be computed, in order
-        self.known: dict[tuple[int, ...], Node] = {}
-        self.joined = 0     # how many operators it stands for
+        self.known: dict[Chain, Node] = {}      # columns
+        self.joined = group.count   # about how many operators it stands for
 
-    def column(self, sources: Sequence[Any], geometries: Sequence[Geometry]) -> Node:
-        """The column of values read in these ways, which have one shape and dtype."""
-        g = geometries[0]
-        kinds = {*map(type, sources)}
-        if kinds == _NODES and _are_one(sources) and len({x.family for x in geometries}) == 1:
-            key = id(sources[0]), *map(id, geometries)
-            return self.known.get(key) or self.known.setdefault(key, constant(
-                _rows(sources[0].value, g, [x.offset for x in geometries])))
-        signatures: set[Any] = {x[0] for x in sources} if kinds == _WAITING else {None}
-        if None not in signatures and _are_whole(geometries, signatures):
-            key = tuple(map(id, sources))
-            return self.known.get(key) or self.known.setdefault(key, self.operation(sources, signatures))
-        rows = np.empty((len(sources), g.numel), g.dtype.numpy)
-        self.place(rows, range(len(sources)), sources, geometries, frozenset())
-        return constant(rows.reshape(-1))
+    def column(self, chain: Chain) -> Node:
+        """The column of values that are made in this way."""
+        found = self.known.get(chain)
+        if found is None:
+            if chain.__class__ is Applied:
+                found = self.operation(chain)
+            elif chain.__class__ is View and self._is_whole(chain):
+                found = self.column(chain.below)
+            else:
+                family = chain.family   # type: ignore[union-attr]
+                rows = np.empty((self.group.count, family.numel), family.dtype.numpy)
+                self.place(rows, chain, False)
+                found = constant(rows.reshape(-1))
+            self.known[chain] = found
+        return found
 
-    def place(self, rows: Array, positions: Sequence[int], sources: Sequence[Any],
-              geometries: Sequence[Geometry], flips: frozenset[int]) -> None:
-        """Make values of which some wait, or that are read in several ways, some dimensions backwards, the
-        rows at these positions.
-        """
-        groups: dict[Any, list[Any]] = {}
-        for i, x, g in zip(positions, sources, geometries):
-            groups.setdefault((x[0] if x.__class__ is list else Node, g.family), []).append((i, x, g))
-        if len(groups) * _SPREAD > self.count:
+    def _is_whole(self, view: View) -> bool:
+        """Whether it reads all of a contiguous result in order."""
+        family, result = view.family, view.result
+        return family.is_contiguous and family.numel == result.numel and family.dtype is result.dtype \
+            and result.is_contiguous and not self.group.table[:, view.slot, 3].any()
+
+    def place(self, rows: Array, chain: Chain, whole: bool = True) -> None:
+        """Make values the rows of the group's samples: ``whole``, of the batch's; else of the group's."""
+        positions = self.group.positions if whole else None
+        if isinstance(chain, Applied) or (isinstance(chain, View) and self._is_whole(chain)):
+            values = self.computed(self.column(chain)).value
+            goal: Any = slice(None) if positions is None else positions
+            rows[goal] = values.reshape(self.group.count, -1)
+            return
+        table = self.group.table[:, chain.slot]
+        if isinstance(chain, Leaf):
+            if chain.numpy_type != rows.dtype:
+                raise _Apart
+            gather_each(rows, positions, lambda: self.group.values(chain.slot), table, chain.family.shape,
+                        chain.family.strides)
+        else:
+            self._place_parts(rows, positions, chain, table)
+
+    def _place_parts(self, rows: Array, positions: Array | None, view: View, table: Array) -> None:
+        """``place`` for parts of results, of which a column is made."""
+        family, result = view.family, view.result
+        if not result.is_contiguous:    # the column lies in another order
+            if family is not result.family:
+                raise _Apart
+            family = contiguous(result.shape, result.dtype).family
+        if result.dtype is not family.dtype:
             raise _Apart
-        for (signature, family), found in groups.items():
-            positions, read, ways = zip(*found)
-            if signature is Node or signature is None:
-                values = [x.value if x.__class__ is Node else x[1].value for x in read]
-                _gather(rows, positions, values, [x.offset for x in ways], family, flips)
-                continue
-            result, is_one = signature.outputs[0], _are_one(ways)
-            if signature.operator.name == _FLIP and is_one and _is_whole(ways[0], result):
-                self.joined += len(read)
-                self.place(rows, positions, [x[1] for x in read], [x[2] for x in read],
-                           flips ^ {*signature.attributes[0]})
-                continue
-            if not result.is_contiguous:    # the column lies in another order
-                if not is_one or ways[0] is not result:
-                    raise _Apart
-                ways = (contiguous(result.shape, result.dtype),) * len(read)
-                family = ways[0].family
-            flat = self.computed(self.column(read, [result] * len(read))).value
-            _gather(rows, positions, [flat] * len(read),
-                    [i * result.numel + x.offset for i, x in enumerate(ways)], family, flips)
+        flat = self.computed(self.column(view.below)).value
+        own = table.copy()
+        own[:, 0], own[:, 1] = flat.__array_interface__["data"][0], flat.size
+        own[:, 2] += np.arange(0, result.numel * len(table), result.numel)
+        gather_each(rows, positions, lambda: [flat] * len(table), own, family.shape, family.strides)
 
-    def operation(self, waiting: Sequence[Application], signatures: set[Signature]) -> Node:
-        """The column of the results of operators that all wait."""
-        if len(signatures) == 1:
-            return self.one_operation(waiting)
-        groups: dict[Any, list[int]] = {}
-        for i, one in enumerate(waiting):
-            groups.setdefault(_kinds.get(one[0]) or _kind(one[0]), []).append(i)
-        if len(groups) == 1:
-            return self.one_operation(waiting)
-        if len(groups) * _SPREAD > self.count:
-            raise _Apart
-        result: Array | None = None
-        for positions in groups.values():
-            group = self.one_operation([waiting[i] for i in positions])
-            rows = self.computed(group).value.reshape(len(positions), -1)
-            if result is None:
-                result = np.empty((len(waiting), rows.shape[1]), rows.dtype)
-            result[positions] = rows
-        assert result is not None
-        return constant(result.reshape(-1))
-
-    def one_operation(self, waiting: Sequence[Application]) -> Node:
-        """As ``operation``, where all are the same one."""
-        (signature, *_), *columns = zip(*waiting)
-        operands, shared = [], []
-        for sources, geometries, g in zip(columns[::2], columns[1::2], signature.geometries):
-            if g.__class__ is not Geometry:
-                operands.append(_number(sources, signature))
+    def operation(self, applied: Applied) -> Node:
+        """The column of the results of an operator."""
+        signature, group = applied.signature, self.group
+        operands: list[Any] = []
+        shared = []
+        for x in applied.operands:
+            if x.__class__ is int:
+                operands.append(group.first(x) if group.is_one(x) else _number(group.values(x), signature))
                 shared.append(operands[-1].__class__ is not Node)
                 continue
-            shared.append(sources[0].__class__ is Node and _are_one(sources) and _are_one(geometries))
-            operands.append(known(sources[0], geometries[0]) if shared[-1] else
-                            self.column(sources, geometries))
-        key = signature, len(waiting), *shared
+            one = x.__class__ is Leaf and group.is_one(x.slot) and not group.table[0, x.slot, 3]
+            shared.append(one)
+            operands.append(_shared(group, x) if one else self.column(x))    # type: ignore[arg-type]
+        key = signature, group.count, *shared
         node = Node(_stacked.get(key) or _stack(key), tuple(operands), None)
         self.graph.append(node)
-        self.joined += len(waiting)
+        self.joined += group.count
         return node
 
     def computed(self, node: Node, is_whole: bool = False) -> Node:
@@ -200,50 +208,9 @@ class _Join:
         return node
 
 
-def _are_one(things: Sequence[Any]) -> bool:
-    return things.count(things[0]) == len(things)
-
-
-def _is_whole(g: Geometry, result: Geometry) -> bool:
-    """Whether this reads all of such a result in order."""
-    return g is result or (g.is_contiguous and not g.offset and g.numel == result.numel
-                           and g.dtype is result.dtype)
-
-
-def _kind(signature: Signature) -> tuple[Any, ...]:
-    """What operators have in common that are one on stacks: those lie in order, whatever the samples do."""
-    operands = [(g.shape, g.dtype) if g.__class__ is Geometry else g for g in signature.geometries]
-    return _kinds.recall(signature) or _kinds.keep(
-        signature, (signature.operator, signature.attributes, *operands))
-
-
-def _are_whole(geometries: Sequence[Geometry], signatures: set[Signature]) -> bool:
-    """Whether all of the results of such operators is read in order, of none of which is another way of
-    reading.
-    """
-    result = next(iter(signatures)).outputs[0]
-    return _is_whole(geometries[0], result) and _are_one(geometries) and all(
-        signature.outputs[0] is result and signature.operator.name != _FLIP for signature in signatures)
-
-
-def _rows(value: Array, g: Geometry, offsets: list[int]) -> Array:
-    """What geometries like this read at offsets of a value, one after the other."""
-    if value.dtype != g.dtype.numpy:
-        raise _Apart
-    return rows_of(value, g.family, offsets)
-
-
-def _gather(rows: Array, positions: Sequence[int], values: list[Array], offsets: list[int], family: Family,
-            flips: frozenset[int]) -> None:
-    """What a family's geometries read at offsets of values, some dimensions backwards, as rows."""
-    if any(x.dtype is not rows.dtype and x.dtype != rows.dtype for x in values):
-        raise _Apart
-    strides = family.strides
-    if flips and family.numel:
-        last = sum([(family.shape[d] - 1) * strides[d] for d in flips])
-        offsets = [offset + last for offset in offsets]
-        strides = tuple([-s if d in flips else s for d, s in enumerate(strides)])
-    gather(rows, [*positions], values, offsets, family.shape, strides)
+def _shared(group: Group, leaf: Leaf) -> Node:
+    """A value that all samples read alike."""
+    return constant(cut(group.first(leaf.slot), leaf.family[int(group.table[0, leaf.slot, 2])]))
 
 
 def _number(column: Sequence[Any], signature: Signature) -> Any:

@@ -95,8 +95,7 @@ def rows_of(value: Array, family: Family, offsets: list[int],
     if size == 1:
         value.take(offsets, 0, flat, "clip")    # other modes copy in between
     elif size:
-        gather(flat.reshape(count, size), [*range(count)], [value] * count, offsets, family.shape,
-               family.strides)
+        gather(flat.reshape(count, size), value, offsets, family.shape, family.strides)
     return flat
 
 

@@ -89,7 +89,7 @@ class Waits(Later):
         return node, geometry
 
 
-Waits.geometry = _when_ordinary("geometry")     # type: ignore[assignment]
+Waits.geometry = _when_ordinary("geometry")     # type: ignore[assignment,misc]
 
 
 class Habit:

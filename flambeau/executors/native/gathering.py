@@ -1,15 +1,16 @@
 """The native function behind ``gather``: blocks of many arrays, copied into rows of another in one call.
 
-It is told, in 64-bit words, of how many blocks there are, the extents of their three dimensions and the steps
-between elements, how far the first and the last element in memory are from where a block begins, the address
-of a list of arrays, one for each block and at last the one that is written; then of each block where it
-begins, and then which row it is for. It gives 0; or 1, where a block is not all within its array.
+It is told, in 64-bit words, of how many blocks there are, the extents of their three dimensions, where the
+rows are, a table of the blocks and how many words a line of it has, which rows the blocks are for (null: one
+after the other), and a table of the ways in which blocks are read. A block's line: where its array begins and
+how many elements it has, the offset of the block, and the number of its way. A way: the steps between
+elements, and how far the element that is read first, and the last one in memory, are from the offset. It
+gives 0; or 1, where a block is not all within its array.
 """
 
 from __future__ import annotations
 
 import ctypes
-from array import array
 from collections.abc import Callable
 from functools import cache
 from operator import index
@@ -18,10 +19,11 @@ from typing import Any
 from .llvm.build import Module
 from .llvm.code import kernel
 from .programs import runtime
-from .programs.objects import DATA_AT, EXTENTS_AT, ITEMS_AT
+from .programs.objects import address_of
 from .templates.copying import define_run, element
 
-COUNT, EXTENTS, STEPS, FIRST, LAST, LIST, TABLE = 0, 1, 4, 7, 8, 9, 10
+COUNT, EXTENTS, ROWS, TABLE, WIDTH, POSITIONS, WAYS = 0, 1, 4, 5, 6, 7, 8
+WAY_WORDS = 5
 
 
 @kernel("gather")
@@ -30,28 +32,28 @@ def _kernel(size: int) -> str:
     module = Module()
     run = define_run(module)
     with module.function("gather", [("ptr", "%words")], "i64") as f:
-        def word(k: str | int, kind: str = "i64") -> str:
-            return f.read(kind, f.at("%words", k, "i64"), 8)
+        def word(k: int, kind: str = "i64", base: str = "%words") -> str:
+            return f.read(kind, f.at(base, k, "i64"), 8)
 
-        def of(k: str, at: int) -> str:
-            """A pointer that the k-th array of the list has."""
-            return f.read("ptr", f.at(f.read("ptr", f.at(items, k, "ptr"), 8), at, "i8"), 8)
-
-        count, (outer, middle, inner) = word(COUNT), [word(EXTENTS + d) for d in range(3)]
-        steps = [f.mul(word(STEPS + d), size) for d in range(3)]
-        items = f.read("ptr", f.at(word(LIST, "ptr"), ITEMS_AT, "i8"), 8)
+        outer, middle, inner = [word(EXTENTS + d) for d in range(3)]
         length = f.mul(inner, size)
-        block, to = f.mul(f.mul(outer, middle), length), of(count, DATA_AT)
-        together, backwards = f.compare("eq", steps[2], size), f.compare("eq", steps[2], -size)
-        with f.loop(0, count) as i:
-            begin = word(f.add(i, TABLE))
-            too_soon = f.compare("slt", f.add(begin, word(FIRST)), 0)
-            too_late = f.compare("sge", f.add(begin, word(LAST)), f.read("i64", of(i, EXTENTS_AT), 8))
-            with f.when(f.emit(f"or i1 {too_soon}, {too_late}")):
+        block, to = f.mul(f.mul(outer, middle), length), word(ROWS, "ptr")
+        positions = word(POSITIONS, "ptr")
+        in_order = f.emit(f"icmp eq ptr {positions}, null")
+        with f.loop(0, word(COUNT)) as i:
+            line = f.at(word(TABLE, "ptr"), f.mul(i, word(WIDTH)), "i64")
+            way = f.at(word(WAYS, "ptr"), f.mul(word(3, base=line), WAY_WORDS), "i64")
+            steps = [f.mul(word(d, base=way), size) for d in range(3)]
+            begin = word(2, base=line)
+            too_late = f.compare("sge", f.add(begin, word(4, base=way)), word(1, base=line))
+            with f.when(f.emit(f"or i1 {f.compare('slt', begin, 0)}, {too_late}")):
                 f.give(1)
-            source = f.at(of(i, DATA_AT), f.mul(begin, size), "i8")
-            row = word(f.add(f.add(i, count), TABLE))
-            target = f.variable("ptr", f.at(to, f.mul(row, block), "i8"))
+            source = f.at(word(0, "ptr", line), f.mul(f.add(begin, word(3, base=way)), size), "i8")
+            row = f.variable("i64", i)
+            with f.otherwise(in_order):
+                row.set(f.read("i64", f.at(positions, i, "i64"), 8))
+            target = f.variable("ptr", f.at(to, f.mul(row.get(), block), "i8"))
+            together, backwards = f.compare("eq", steps[2], size), f.compare("eq", steps[2], -size)
             with f.loop(0, outer) as a, f.loop(0, middle) as b:
                 start = f.at(source, f.add(f.mul(a, steps[0]), f.mul(b, steps[1])), "i8")
                 goal = target.get()
@@ -73,13 +75,12 @@ def gatherer(size: int) -> Callable[..., None]:
     if not runtime.layout_is_known():
         raise ImportError("this NumPy lays out its arrays in another way")
     call = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(index(_kernel(size)))
+    words = (ctypes.c_int64 * (WAYS + 1))()
+    address = ctypes.addressof(words)
 
-    def gather(rows: Any, positions: list[int], values: list[Any], offsets: list[int],
-               extents: tuple[int, ...], steps: tuple[int, ...]) -> None:
-        arrays = [*values, rows]
-        ways = [(n - 1) * step for n, step in zip(extents, steps)]
-        first, last = [sum([way for way in ways if (way < 0) == negative]) for negative in (True, False)]
-        words = array("q", [len(offsets), *extents, *steps, first, last, id(arrays), *offsets, *positions])
-        if call(words.buffer_info()[0]):
+    def gather(rows: Any, table: Any, positions: Any, extents: tuple[int, ...], ways: Any) -> None:
+        words[:] = [len(table), *extents, address_of(rows), address_of(table), table.strides[0] // 8,
+                    0 if positions is None else address_of(positions), address_of(ways)]
+        if call(address):
             raise ValueError("a part of an array that is beyond its end")
     return gather

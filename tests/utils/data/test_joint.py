@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +23,11 @@ pad = torch.nn.functional.pad
 # Where a tier is forced, samples are recorded as everything is.
 needs_samples_at_once = pytest.mark.skipif(
     torch.config.settings.executor not in ("auto", "interpreter"), reason="the tier is forced")
+
+gathering: Any = importlib.import_module("flambeau.executors.gather")
+native = pytest.param(True, marks=pytest.mark.skipif(
+    importlib.util.find_spec("llvmlite") is None or torch.config.settings.executor != "auto",
+    reason="samples are not read natively"))
 
 SAMPLES: dict[str, Callable[[torch.Tensor, torch.Tensor, int], Any]] = {
     "normalized": lambda x, u, i: (x[i] - MEAN) / 0.5,
@@ -71,12 +78,21 @@ SAMPLES: dict[str, Callable[[torch.Tensor, torch.Tensor, int], Any]] = {
     "turned, then flipped": lambda x, u, i: _some_flipped(x[i].permute(1, 2, 0) * 2, i) + 1,
     "turned, some otherwise": lambda x, u, i: (x[i].permute(1, 2, 0) if i % 3 else x[i].mT.mT.permute(
         1, 2, 0).contiguous()) * 2,
+    "again and again the same": lambda x, u, i: (y := x[i] - MEAN) * y.flip(1) + x[i].flip(i % 2) * y[:, :1],
+    "long": lambda x, u, i: _chain(x[i], 60),
+    "with a number that comes again": lambda x, u, i: x[i] * (1000 + i % 2) + (i % 3 / 3 if i % 2 else 1),
     "parts of what was turned": lambda x, u, i: (x[i].permute(1, 2, 0) * 2)[i % 4:i % 4 + 4, 1:],
 }
 
 
 def _some_flipped(x: torch.Tensor, i: int) -> torch.Tensor:
     return x.flip(-1) if i % 3 else x
+
+
+def _chain(x: torch.Tensor, count: int) -> torch.Tensor:
+    for k in range(count):
+        x = x + k
+    return x
 
 
 def _some_settled(x: torch.Tensor, i: int) -> torch.Tensor:
@@ -123,7 +139,11 @@ def _waited(name: str, size: int = 16, collate: Any = None) -> tuple[list[Any], 
 
 @pytest.mark.parametrize("name", SAMPLES)
 @pytest.mark.parametrize("collate", [None, _stack, _cat])
-def test_same_as_one_by_one(name: str, collate: Any) -> None:
+@pytest.mark.parametrize("is_native", [False, native])
+def test_same_as_one_by_one(name: str, collate: Any, is_native: bool,
+                            monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathering, "_native", None)
+    monkeypatch.setattr(gathering, "_spent", 1e12 if is_native else -1e12)
     if collate is not None and name in ("as a dictionary", "reduced to a number"):
         pytest.skip("collated as what it is alone")
     data = _Of(name)

@@ -1,0 +1,237 @@
+"""What is done to each sample of a batch, read from the operators that wait.
+
+Note: chains. Samples of which the same is done, to other values, are a group. A *chain* is all that such
+samples have in common: operators, and the ways in which values are read. It is a tree, in which what is used
+twice is one object. The values, which each sample has its own of, are numbered as they are met: of each there
+is the array or the Python number, and the offset and the dimensions (a bit each) in which it is read
+backwards. So a flip is no operator here, but another way of reading.
+
+``read_here`` finds a sample's chain in Python. For many samples a native function compares them and lists
+their values (``executors/native/chains.py``); a chain is then made once, of the first sample of its kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..executors.gather import is_native, spend
+from ..graph.geometry import Family, Geometry
+from ..graph.node import Node, Signature
+from ..graph.operator import Operator
+from ..graph.recent import Recent
+from .waiting import Application
+
+Array = np.ndarray[Any, Any]
+
+_SAMPLE = 1e4       # nanoseconds, about, to read one here
+_LONGEST = 120      # tokens: what is longer is computed alone
+FLIP = "flip"
+flips: list[Operator] = []      # the operator of that name, once there was one
+
+
+class Leaf:
+    """A value that is there: its number, and how it is read."""
+
+    __slots__ = ("slot", "family", "numpy_type")
+
+    def __init__(self, slot: int, family: Family, numpy_type: Any) -> None:
+        self.slot = slot
+        self.family = family
+        self.numpy_type = numpy_type
+
+
+class View:
+    """A part of a result that waits."""
+
+    __slots__ = ("slot", "family", "result", "below")
+
+    def __init__(self, slot: int, family: Family, result: Geometry, below: Chain) -> None:
+        self.slot = slot
+        self.family = family
+        self.result = result    # of all of which this is a part
+        self.below = below
+
+
+class Applied:
+    """An operator that waits, and its operands."""
+
+    __slots__ = ("signature", "operands")
+
+    def __init__(self, signature: Signature) -> None:
+        self.signature = signature
+        self.operands: list[Chain | int] = []       # of a number only which value it is
+
+
+Chain = Leaf | View | Applied
+
+
+class TooLong(Exception):
+    """It is not worth while to read it to its end."""
+
+
+class _Reader:
+    """Reads one sample."""
+
+    def __init__(self) -> None:
+        self.tokens: list[Any] = []     # what makes it another chain
+        self.objects: list[Any] = []    # the values,
+        self.ways: list[tuple[int, int]] = []       # and of each the offset and the dimensions read backwards
+        self.seen: dict[Any, Any] = {}
+
+    def value(self, x: Any, offset: int, backwards: int) -> int:
+        self.objects.append(x)
+        self.ways.append((offset, backwards))
+        return len(self.ways) - 1
+
+    def walk(self, source: Any, g: Geometry) -> Chain:
+        """How a value is made, of which this is read."""
+        if len(self.tokens) > _LONGEST:
+            raise TooLong
+        backwards = 0
+        while source.__class__ is list and source[0] is not None and source[0].operator.name == FLIP \
+                and source[0].outputs[0] is g:
+            for d in source[0].attributes[0]:
+                backwards ^= 1 << d
+            source, g = source[1:]
+        if source.__class__ is Node or source[0] is None:
+            return self.leaf(source if source.__class__ is Node else source[1], g, backwards)
+        signature: Signature = source[0]
+        output, is_flip = signature.outputs[0], signature.operator.name == FLIP
+        if output is g and not backwards:
+            return self.applied(source)
+        self.tokens += "view", g.family
+        slot = self.value(None, g.offset, backwards)
+        return View(slot, g.family, output, self.walk(source, output) if is_flip else self.applied(source))
+
+    def leaf(self, node: Node, g: Geometry, backwards: int) -> Chain:
+        found: Any = self.seen.get((id(node), g, backwards))
+        if found is not None:
+            self.tokens.append(found[0])
+            return found[1]
+        value = node.value
+        if value.__class__ is not np.ndarray:
+            raise TooLong
+        self.tokens += "leaf", g.family, value.dtype
+        made = Leaf(self.value(value, g.offset, backwards), g.family, value.dtype)
+        self.seen[id(node), g, backwards] = len(self.seen), made
+        return made
+
+    def applied(self, source: Application) -> Chain:
+        found: Any = self.seen.get(id(source))
+        if found is not None:
+            self.tokens.append(found[0])
+            return found[1]
+        alike: Signature = source[0].alike
+        made = Applied(alike)
+        self.seen[id(source)] = len(self.seen), made
+        self.tokens += "operator", alike
+        for x, g in zip(source[1::2], source[2::2]):
+            if g is None:
+                self.tokens += "number", x.__class__
+                made.operands.append(self.value(x, 0, 0))
+            else:
+                made.operands.append(self.walk(x, g))
+        return made
+
+
+class Group:
+    """Samples with one chain."""
+
+    __slots__ = ("chain", "count", "positions", "_objects", "_starts", "table", "_differs")
+
+    def __init__(self, chain: Chain, positions: Array | None, objects: list[Any], starts: Array,
+                 table: Array, differs: int) -> None:
+        self.chain = chain
+        self.positions = positions      # in the batch; None: it is all of it
+        self.count = len(starts)
+        self.table = table      # as ``gather_each`` takes it, for each value of each sample
+        self._objects = objects
+        self._starts = starts       # of a sample's values
+        self._differs = differs     # bits
+
+    def is_one(self, slot: int) -> bool:
+        """Whether this value, and how it is read, is the same for all."""
+        return not self._differs >> slot & 1
+
+    def first(self, slot: int) -> Any:
+        """The value of the first sample."""
+        return self._objects[self._starts[0] + slot]
+
+    def values(self, slot: int) -> list[Any]:
+        """The values of all."""
+        return [self._objects[start + slot] for start in self._starts.tolist()]
+
+
+def groups_of(sources: list[Any], geometries: list[Geometry]) -> list[Group] | None:
+    """The samples in groups; None where they have too little in common. Under the lock of what is pending."""
+    if is_native():
+        from ..executors.native.chains import chains  # needs llvmlite, which is there by now
+        return _read_natively(chains(), sources, geometries)
+    spend(_SAMPLE * len(sources))
+    return _read_here(sources, geometries)
+
+
+_chains: Recent[bytes, tuple[Chain, tuple[Any, ...]]] = Recent(1 << 8)
+
+
+def _read_natively(reader: Any, sources: list[Any], geometries: list[Geometry]) -> list[Group] | None:
+    objects = reader.read(sources, geometries, flips[0] if flips else None)
+    if objects is None:
+        return None
+    rows = reader.found()
+    kinds, starts, slots = [x[:len(sources)] for x in (reader.kinds, reader.starts, reader.slots)]
+    groups = []
+    for k, (first, _, differs) in enumerate(rows):
+        row = reader.tokens[first]
+        key = row[:row[0]].tobytes()
+        known = _chains.get(key) or _chains.recall(key)
+        if known is None:
+            sample = _Reader()
+            try:
+                chain = sample.walk(sources[first], geometries[first])
+            except TooLong:
+                return None
+            # What the addresses in the key are of stays alive with the chain.
+            known = _chains.keep(key, (chain, (*sample.tokens,)))
+        if len(rows) == 1:
+            groups.append(Group(known[0], None, objects, starts, slots, differs))
+        else:
+            positions = np.flatnonzero(kinds == k)
+            groups.append(Group(known[0], positions, objects, starts[positions], slots[positions], differs))
+    return groups
+
+
+def _read_here(sources: Sequence[Any], geometries: Sequence[Geometry]) -> list[Group] | None:
+    found: dict[Any, list[Any]] = {}
+    objects: list[Any] = []
+    for i, (source, g) in enumerate(zip(sources, geometries)):
+        sample = _Reader()
+        try:
+            chain = sample.walk(source, g)
+        except TooLong:
+            return None
+        found.setdefault(tuple(sample.tokens), []).append((i, chain, len(objects), sample.ways,
+                                                           sample.objects))
+        objects += sample.objects
+    return [_group(samples, objects, len(found) == 1) for samples in found.values()]
+
+
+def _group(samples: list[Any], objects: list[Any], is_all: bool) -> Group:
+    positions, (chain, *_), starts, ways, values = zip(*samples)
+    table = np.zeros((len(samples), len(ways[0]), 4), np.int64)
+    differs = 0
+    for slot in range(len(ways[0])):
+        own = [x[slot] for x in values]
+        table[:, slot, 2:] = [way[slot] for way in ways]
+        if own[0].__class__ is np.ndarray:
+            table[:, slot, :2] = [(x.__array_interface__["data"][0], len(x)) for x in own]
+        else:
+            table[:, slot, 0] = [*map(id, own)]
+        differs |= bool((table[:, slot] != table[0, slot]).any()) << slot
+    return Group(chain, None if is_all else np.array(positions), objects, np.array(starts), table, differs)
+
+
+__all__ = ["FLIP", "Applied", "Chain", "Group", "Leaf", "View", "flips", "groups_of"]
