@@ -28,9 +28,8 @@ def gather(rows: Array, value: Array, offsets: list[int], shape: Sequence[int],
     if not rows.size:
         return
     if (plan := _natively(rows, len(offsets), shape, strides, 0)) is not None:
-        table = np.zeros((len(offsets), 4), np.int64)
-        table[:, 0], table[:, 1], table[:, 2] = value.__array_interface__["data"][0], len(value), offsets
-        _copied(rows, table, None, plan)
+        line = np.array([[value.__array_interface__["data"][0], len(value), 0, 0]])
+        _copied(rows, line, offsets, None, plan)
         return
     out, size = rows.reshape(len(rows), *shape), rows.itemsize
     steps = [step * size for step in strides]
@@ -53,7 +52,7 @@ def gather_each(rows: Array, positions: Array | None, values: Callable[[], Seque
         return
     flips = int(np.bitwise_or.reduce(table[:, 3]))
     if (plan := _natively(rows, len(table), shape, strides, flips)) is not None:
-        _copied(rows, table, positions, plan)
+        _copied(rows, table, None, positions, plan)
         return
     out, size = rows.reshape(len(rows), *shape), rows.itemsize
     wheres: Any = range(len(table)) if positions is None else positions
@@ -76,9 +75,10 @@ def spend(nanoseconds: float) -> None:
 _Plan = tuple[tuple[int, ...], Array]
 
 
-def _copied(rows: Array, table: Array, positions: Array | None, plan: _Plan) -> None:
+def _copied(rows: Array, table: Array, offsets: list[int] | None, positions: Array | None,
+            plan: _Plan) -> None:
     assert _native is not None
-    _native(rows.itemsize)(rows, table, positions, *plan)
+    _native(rows.itemsize)(rows, table, offsets, positions, *plan)
 
 
 def _natively(rows: Array, count: int, shape: Sequence[int], strides: Sequence[int],

@@ -96,8 +96,11 @@ class _Reader:
             for d in source[0].attributes[0]:
                 backwards ^= 1 << d
             source, g = source[1:]
+        if source.__class__ is np.ndarray:
+            return self.leaf(source, source, g, backwards)
         if source.__class__ is Node or source[0] is None:
-            return self.leaf(source if source.__class__ is Node else source[1], g, backwards)
+            node = source if source.__class__ is Node else source[1]
+            return self.leaf(node, node.value, g, backwards)
         signature: Signature = source[0]
         output, is_flip = signature.outputs[0], signature.operator.name == FLIP
         if output is g and not backwards:
@@ -106,17 +109,16 @@ class _Reader:
         slot = self.value(None, g.offset, backwards)
         return View(slot, g.family, output, self.walk(source, output) if is_flip else self.applied(source))
 
-    def leaf(self, node: Node, g: Geometry, backwards: int) -> Chain:
-        found: Any = self.seen.get((id(node), g, backwards))
+    def leaf(self, owner: Any, value: Any, g: Geometry, backwards: int) -> Chain:
+        found: Any = self.seen.get((id(owner), g, backwards))
         if found is not None:
             self.tokens.append(found[0])
             return found[1]
-        value = node.value
-        if value.__class__ is not np.ndarray:
+        if value.__class__ is not np.ndarray or not value.flags.c_contiguous:
             raise TooLong
         self.tokens += "leaf", g.family, value.dtype
         made = Leaf(self.value(value, g.offset, backwards), g.family, value.dtype)
-        self.seen[id(node), g, backwards] = len(self.seen), made
+        self.seen[id(owner), g, backwards] = len(self.seen), made
         return made
 
     def applied(self, source: Application) -> Chain:
@@ -227,7 +229,7 @@ def _group(samples: list[Any], objects: list[Any], is_all: bool) -> Group:
         own = [x[slot] for x in values]
         table[:, slot, 2:] = [way[slot] for way in ways]
         if own[0].__class__ is np.ndarray:
-            table[:, slot, :2] = [(x.__array_interface__["data"][0], len(x)) for x in own]
+            table[:, slot, :2] = [(x.__array_interface__["data"][0], x.size) for x in own]
         else:
             table[:, slot, 0] = [*map(id, own)]
         differs |= bool((table[:, slot] != table[0, slot]).any()) << slot

@@ -15,10 +15,11 @@ from ..graph.node import constant
 from ..graph.recent import Recent
 from ..graph.storage import Storage
 from ..size import Size
-from .known import from_value
+from .known import from_value, later
 from .record import META_NODE
 from .tape import INFERENCE, state
 from .tensor import Tensor, fresh
+from .waiting import Shared
 from .warned import warn
 
 _new = object.__new__
@@ -54,12 +55,12 @@ def shared(array: np.ndarray[Any, Any]) -> Tensor:
     """A tensor that shares memory with an array (``from_numpy``)."""
     kind = array.dtype, array.shape
     if (known := _dense.get(kind)) is not None and array.__class__ is np.ndarray and array.flags.c_contiguous:
-        return from_value(array.reshape(-1), known, array)
+        return later(Shared, array, known)
     array = np.asarray(array)   # a matrix stays two-dimensional whatever is done to it
     dtype = dtypes.from_numpy_dtype(array.dtype)
     if array.flags.c_contiguous:
         geometry = _dense.keep(kind, contiguous(array.shape, dtype))
-        return from_value(array.reshape(-1), geometry, array)
+        return later(Shared, array, geometry)
     itemsize = array.itemsize
     _refuse_negative_strides(array)
     if any(s % itemsize for s in array.strides):
@@ -72,8 +73,10 @@ def shared(array: np.ndarray[Any, Any]) -> Tensor:
         flat = array.reshape(-1)
     else:
         flat = np.lib.stride_tricks.as_strided(array, (geometry.extent,), (itemsize,))
-    out = from_value(flat, contiguous((flat.size,), dtype), array)
+    out = from_value(flat, contiguous((flat.size,), dtype))
     out._geometry = geometry
+    out._storage.exposed = True
+    out._storage.owner = array
     return out
 
 

@@ -16,12 +16,11 @@ from .. import dtypes
 from ..engine.look import values_read
 from ..graph.geometry import Geometry, contiguous
 from ..graph.node import Node, constant
+from .known import later
 from .record import interceptors
-from .tape import INFERENCE, state
 from .tensor import Tensor
 from .waiting import Later
 
-_new = object.__new__
 _TRUTHS = {ndim: contiguous((1,) * ndim, dtypes.bool_) for ndim in (0, 1)}
 
 
@@ -37,15 +36,7 @@ class Drawn(Later):
 
 def drawn_number(number: float, geometry: Geometry) -> Tensor:
     """A tensor of one number, which is exact in its dtype."""
-    out = _new(Tensor)
-    out._storage = storage = _new(Drawn)
-    storage.version = 0
-    storage.owner = number
-    storage.geometry = geometry
-    out._geometry = geometry
-    if state.inference:
-        out._counter = INFERENCE
-    return out
+    return later(Drawn, number, geometry)
 
 
 def number_in(x: Tensor) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from .chains import FLIP, Applied, Chain, Group, Leaf, View, flips, groups_of
 from .record import sign
 from .tape import state
 from .tensor import Tensor
-from .waiting import Waits, cut
+from .waiting import Shared, Waits, cut
 
 Array = np.ndarray[Any, Any]
 
@@ -68,9 +68,10 @@ def stands_for(signature: Signature) -> Signature:
     return _alike.get(key) or _alike.recall(key) or _alike.keep(key, signature)
 
 
-def joined(tensors: Sequence[Any]) -> Node | None:
+def joined(tensors: Sequence[Any], allocate: Callable[[int, Any], Array]) -> Node | None:
     """A node whose value are the elements of all these tensors, of one shape; None if they are to be computed
-    alone."""
+    alone. ``allocate`` gives memory for what is only copied.
+    """
     if len(tensors) < _LEAST:
         return None
     if {*map(type, tensors)} != _PLAIN:
@@ -85,26 +86,26 @@ def joined(tensors: Sequence[Any]) -> Node | None:
             return None
     with pending.lock:      # nobody else computes them meanwhile
         storages = [x._storage for x in tensors]
-        sources = [x.owner if x.__class__ is Waits else x.node for x in storages]
+        sources = [x.owner if (kind := x.__class__) is Waits or kind is Shared else x.node for x in storages]
         groups = groups_of(sources, geometries)
         if groups is None or len(groups) * _SPREAD > len(tensors):
             return None
         try:
-            return _together(groups, first, len(tensors))
+            return _together(groups, first, len(tensors), allocate)
         except _Apart:
             return None
 
 
-def _together(groups: list[Group], g: Geometry, count: int) -> Node:
+def _together(groups: list[Group], g: Geometry, count: int, allocate: Callable[[int, Any], Array]) -> Node:
     """The results of all groups, each of which reads such a geometry."""
     joins = [_Join(group) for group in groups]
-    if len(groups) == 1:
+    if len(groups) == 1 and isinstance(groups[0].chain, Applied):
         node = joins[0].computed(joins[0].column(groups[0].chain), True)
     else:
-        rows = np.empty((count, g.numel), g.dtype.numpy)
+        flat = allocate(count * g.numel, g.dtype.numpy)
         for join in joins:
-            join.place(rows, join.group.chain)
-        node = constant(rows.reshape(-1))
+            join.place(flat.reshape(count, g.numel), join.group.chain)
+        node = constant(flat)
     state.at_once.joined += sum([join.joined for join in joins])
     return node
 

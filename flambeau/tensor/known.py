@@ -23,6 +23,7 @@ from .overrides import modes
 from .record import interceptors
 from .tape import INFERENCE, state
 from .tensor import Tensor
+from .waiting import Later
 
 Array = np.ndarray[Any, Any]
 _new = object.__new__
@@ -160,8 +161,21 @@ def made(flat: Array, shape: Sequence[int]) -> Tensor:
     return from_value(flat, contiguous(shape, from_numpy_dtype(flat.dtype)))
 
 
-def from_value(flat: Array, geometry: Geometry, owner: Any = None) -> Tensor:
-    """A tensor of a dense geometry with such a value; ``owner``: an array whose memory that is."""
+def later(kind: type[Later], owner: Any, geometry: Geometry) -> Tensor:
+    """A tensor whose storage has no node before somebody asks for it."""
+    out = _new(Tensor)
+    out._storage = storage = _new(kind)
+    storage.version = 0
+    storage.owner = owner
+    storage.geometry = geometry
+    out._geometry = geometry
+    if state.inference:
+        out._counter = INFERENCE
+    return out
+
+
+def from_value(flat: Array, geometry: Geometry) -> Tensor:
+    """A tensor of a dense geometry with such a value."""
     node = _new(Node)   # as ``constant`` and ``fresh`` do it, without a call: for each number that is drawn
     node.signature = node.site = None
     node.operands = ()
@@ -170,9 +184,9 @@ def from_value(flat: Array, geometry: Geometry, owner: Any = None) -> Tensor:
     out._storage = storage = _new(Storage)
     storage.node = node
     storage.version = 0
-    storage.exposed = owner is not None
+    storage.exposed = False
     storage.geometry = geometry
-    storage.owner = owner
+    storage.owner = None
     out._geometry = geometry
     if state.inference:
         out._counter = INFERENCE

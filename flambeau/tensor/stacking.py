@@ -8,11 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from ..executors.gather import is_native
 from ..graph.geometry import contiguous
 from ..graph.operator import Operator
 from ..graph.storage import Storage
+from .batching import levels
 from .joint import joined
 from .known import known_arrays, known_parts, known_rows, known_rows_of, made, private, rows_of
+from .overrides import modes
+from .record import interceptors
 from .tape import state
 from .tensor import Tensor, fresh
 from .waiting import Waits
@@ -40,6 +44,9 @@ def stack_rows(batch: Sequence[Any]) -> Tensor | None:
     rows = known_rows_of(batch)
     if rows is not None:
         return made(rows_of(*rows, allocate[0]), (len(batch), *batch[0].shape))
+    if state.at_once is not None and is_native() and not (modes or levels or interceptors) \
+            and (together := _joined(batch, True)) is not None:
+        return together
     flats = known_rows(batch)
     if flats is None:
         return None
@@ -59,7 +66,7 @@ def _waits(batch: Sequence[Any]) -> bool:
 
 def _joined(batch: Sequence[Any], stacked: bool) -> Tensor | None:
     """Tensors of which some wait, stacked or joined; None where they do not wait for the same."""
-    node = joined(batch)
+    node = joined(batch, allocate[0])
     if node is None:
         return None
     first = batch[0]._geometry

@@ -37,6 +37,7 @@ class Later(Storage):
     """
 
     __slots__ = ()
+    shares = False      # whether others see the memory that it will have, which stays its ``owner``
 
     def settled(self) -> tuple[Node, Geometry]:
         """The value, and its geometry."""
@@ -46,11 +47,12 @@ class Later(Storage):
         """The same, with its value, which is computed now."""
         with pending.lock:
             if self.__class__ is not Storage:
-                node, geometry = self.settled()
-                for name, x in (("node", node), ("exposed", False), ("geometry", geometry)):
+                (node, geometry), shares = self.settled(), self.shares
+                for name, x in (("node", node), ("exposed", shares), ("geometry", geometry)):
                     _fields[name].__set__(self, x)
                 self.__class__ = Storage    # type: ignore[assignment]
-                self.owner = None
+                if not shares:
+                    self.owner = None
         return self
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -90,6 +92,17 @@ class Waits(Later):
 
 
 Waits.geometry = _when_ordinary("geometry")     # type: ignore[assignment,misc]
+
+
+class Shared(Later):
+    """The storage of a dense array that somebody else has, too: its ``owner``."""
+
+    __slots__ = ()
+    shares = True
+
+    def settled(self) -> tuple[Node, Geometry]:
+        """The array's memory as it is."""
+        return constant(self.owner.reshape(-1)), self.geometry
 
 
 class Habit:

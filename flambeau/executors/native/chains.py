@@ -25,6 +25,7 @@ from .programs import runtime
 from .programs.objects import (
     DATA_AT,
     EXTENTS_AT,
+    FLAGS_AT,
     ITEMS_AT,
     SIZE_AT,
     TUPLE_AT,
@@ -145,28 +146,31 @@ def _bits(module: Module) -> Function:
 
 
 def _leaf(module: Module) -> Function:
-    """Write down that a node's value is read; 0 where it is no array."""
-    with module.helper("leaf", [_MEMORY_OF, ("ptr", "%node"), ("ptr", "%geometry"), ("i64", "%flips")],
-                       "i64") as f:
+    """Write down that the value of a node, or an array itself, is read; 0 where it is no dense array."""
+    with module.helper("leaf", [_MEMORY_OF, ("ptr", "%owner"), ("ptr", "%value"), ("ptr", "%geometry"),
+                                ("i64", "%flips")], "i64") as f:
         c = _Code(f)
         with f.loop(0, c.word(LEAVES)) as k:
             before = c.seen(SEEN, k, SEEN_WORDS)
-            same = c.same(c.get(before, 0), "%node")
+            same = c.same(c.get(before, 0), "%owner")
             same = f.emit(f"and i1 {same}, {c.same(c.get(before, 8), '%geometry')}")
             with f.when(f.emit(f"and i1 {same}, {c.equal(c.get(before, 16, 'i64'), '%flips')}")):
                 c.tokens(AGAIN, k)
                 f.give(1)
         own = c.seen(SEEN, c.increase(LEAVES), SEEN_WORDS)
-        for n, (kind, x) in enumerate((("ptr", "%node"), ("ptr", "%geometry"), ("i64", "%flips"))):
+        for n, (kind, x) in enumerate((("ptr", "%owner"), ("ptr", "%geometry"), ("i64", "%flips"))):
             f.write(kind, x, f.at(own, n, "i64"), 8)
-        value = c.slot("%node", Node, "value")
-        c.give_unless(c.is_kind(value, ARRAY_TYPE))
-        c.give_unless(c.equal(c.get(value, _DIMENSIONS_AT, "i32"), 1, "i32"))
+        c.give_unless(c.is_kind("%value", ARRAY_TYPE))
+        c.give_if(c.equal(f.emit(f"and i32 {c.get('%value', FLAGS_AT, 'i32')}, 1"), 0, "i32"))
         c.tokens(LEAF, c.number(c.slot("%geometry", Geometry, "family")),
-                 c.number(c.get(value, _DESCRIPTION_AT)))
+                 c.number(c.get("%value", _DESCRIPTION_AT)))
+        size = f.variable("i64", 1)
+        count = f.emit(f"sext i32 {c.get('%value', _DIMENSIONS_AT, 'i32')} to i64")
+        with f.loop(0, count) as d:
+            size.set(f.mul(size.get(), f.read("i64", f.at(c.get("%value", EXTENTS_AT), d, "i64"), 8)))
         offset = c.call(AS_INTEGER, f"ptr {c.slot('%geometry', Geometry, 'offset')}", "i64")
-        c.new_slot(c.get(value, DATA_AT, "i64"), c.get(c.get(value, EXTENTS_AT), 0, "i64"), offset, "%flips")
-        c.keep(value)
+        c.new_slot(c.get("%value", DATA_AT, "i64"), size.get(), offset, "%flips")
+        c.keep("%value")
         f.give(1)
     return f
 
@@ -192,11 +196,14 @@ def _walk(module: Module) -> Function:
         source.set(c.item(now, 1))
     x = source.get()
     with f.when(c.is_kind(x, NODE_TYPE)):
-        f.give(str(f.run(leaf, "%memory", x, geometry.get(), flips.get())))
+        f.give(str(f.run(leaf, "%memory", x, c.slot(x, Node, "value"), geometry.get(), flips.get())))
+    with f.when(c.is_kind(x, ARRAY_TYPE)):
+        f.give(str(f.run(leaf, "%memory", x, x, geometry.get(), flips.get())))
     c.give_unless(c.is_kind(x, LIST_TYPE))
     signature = c.signature(x)
     with f.when(c.same(signature, c.object(NONE))):     # it has a value meanwhile
-        f.give(str(f.run(leaf, "%memory", c.item(x, 1), geometry.get(), flips.get())))
+        node = c.item(x, 1)
+        f.give(str(f.run(leaf, "%memory", node, c.slot(node, Node, "value"), geometry.get(), flips.get())))
     is_flip = c.same(c.slot(signature, Signature, "operator"), c.word(FLIP, "ptr"))
     output = c.output(signature)
     whole = f.emit(f"and i1 {c.same(output, geometry.get())}, {c.equal(flips.get(), 0)}")

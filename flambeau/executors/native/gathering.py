@@ -1,16 +1,17 @@
 """The native function behind ``gather``: blocks of many arrays, copied into rows of another in one call.
 
 It is told, in 64-bit words, of how many blocks there are, the extents of their three dimensions, where the
-rows are, a table of the blocks and how many words a line of it has, which rows the blocks are for (null: one
-after the other), and a table of the ways in which blocks are read. A block's line: where its array begins and
-how many elements it has, the offset of the block, and the number of its way. A way: the steps between
-elements, and how far the element that is read first, and the last one in memory, are from the offset. It
-gives 0; or 1, where a block is not all within its array.
+rows are, a table of the blocks and how many words a line of it has (none: there is one line for all), the
+same of their offsets, which rows the blocks are for (null: one after the other), and a table of the ways in
+which blocks are read. A block's line: where its array begins and how many elements it has, its offset, and
+the number of its way. A way: the steps between elements, and how far the element that is read first, and the
+last one in memory, are from the offset. It gives 0; or 1, where a block is not all within its array.
 """
 
 from __future__ import annotations
 
 import ctypes
+from array import array
 from collections.abc import Callable
 from functools import cache
 from operator import index
@@ -22,7 +23,7 @@ from .programs import runtime
 from .programs.objects import address_of
 from .templates.copying import define_run, element
 
-COUNT, EXTENTS, ROWS, TABLE, WIDTH, POSITIONS, WAYS = 0, 1, 4, 5, 6, 7, 8
+COUNT, EXTENTS, ROWS, TABLE, WIDTH, OFFSETS, OFFSET_WIDTH, POSITIONS, WAYS = 0, 1, 4, 5, 6, 7, 8, 9, 10
 WAY_WORDS = 5
 
 
@@ -44,7 +45,7 @@ def _kernel(size: int) -> str:
             line = f.at(word(TABLE, "ptr"), f.mul(i, word(WIDTH)), "i64")
             way = f.at(word(WAYS, "ptr"), f.mul(word(3, base=line), WAY_WORDS), "i64")
             steps = [f.mul(word(d, base=way), size) for d in range(3)]
-            begin = word(2, base=line)
+            begin = f.read("i64", f.at(word(OFFSETS, "ptr"), f.mul(i, word(OFFSET_WIDTH)), "i64"), 8)
             too_late = f.compare("sge", f.add(begin, word(4, base=way)), word(1, base=line))
             with f.when(f.emit(f"or i1 {f.compare('slt', begin, 0)}, {too_late}")):
                 f.give(1)
@@ -78,9 +79,15 @@ def gatherer(size: int) -> Callable[..., None]:
     words = (ctypes.c_int64 * (WAYS + 1))()
     address = ctypes.addressof(words)
 
-    def gather(rows: Any, table: Any, positions: Any, extents: tuple[int, ...], ways: Any) -> None:
-        words[:] = [len(table), *extents, address_of(rows), address_of(table), table.strides[0] // 8,
-                    0 if positions is None else address_of(positions), address_of(ways)]
+    def gather(rows: Any, table: Any, offsets: list[int] | None, positions: Any, extents: tuple[int, ...],
+               ways: Any) -> None:
+        lines, width = address_of(table), table.strides[0] // 8
+        if offsets is None:
+            places = len(table), *extents, address_of(rows), lines, width, lines + 16, width
+        else:
+            own = array("q", offsets)
+            places = len(own), *extents, address_of(rows), lines, 0, own.buffer_info()[0], 1
+        words[:] = [*places, 0 if positions is None else address_of(positions), address_of(ways)]
         if call(address):
             raise ValueError("a part of an array that is beyond its end")
     return gather
