@@ -12,12 +12,14 @@ import argparse
 import importlib
 import json
 import os
+import random
 import re
 import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +81,78 @@ class Noisy(Images):
 
     def __getitem__(self, index: int) -> Any:
         return self.rows[index] + 0.1 * self.torch.randn(32), self.labels[index]
+
+
+class Samples(Images):
+    """Samples on which a function works with operators of tensors (``SAMPLES``)."""
+
+    def __init__(self, torch: Any, count: int, make: Callable[[Samples, int], Any]) -> None:
+        self.torch, self.make, self.count = torch, make, count
+        self.rows, self.labels = torch.rand(count, 64), torch.randint(0, 10, (count,))
+        self.array = np.random.default_rng(0).random((count, 64), np.float32)
+        self.images = torch.rand(512, 3, 32, 32)
+        self.padded = self.pad(self.images)
+        self.image_array = np.random.default_rng(0).random((512, 3, 32, 32), np.float32)
+        self.mean, self.std = torch.rand(64), torch.rand(64) + 0.5
+        self.means, self.stds = torch.rand(3, 1, 1), torch.rand(3, 1, 1) + 0.5
+
+    def __getitem__(self, index: int) -> Any:
+        return self.make(self, index), self.labels[index]
+
+    def pad(self, images: Any) -> Any:
+        """With a border of four pixels."""
+        return self.torch.nn.functional.pad(images, (4, 4, 4, 4))
+
+    def cropped(self, padded: Any) -> Any:
+        """A part at random, by numbers of the framework's."""
+        top, left = [self.torch.randint(0, 9, (1,)).item() for _ in range(2)]
+        return padded[:, top:top + 32, left:left + 32]
+
+    def flipped(self, image: Any) -> Any:
+        """Half of the images mirrored, by a number of the framework's."""
+        return image.flip(-1) if self.torch.rand(1) < 0.5 else image
+
+    def normalized(self, image: Any) -> Any:
+        """With means and deviations of the channels taken out."""
+        return (image - self.means) / self.stds
+
+    def cropped_by_python(self, padded: Any) -> Any:
+        """A part at random, by Python's numbers."""
+        top, left = random.randint(0, 8), random.randint(0, 8)
+        return padded[:, top:top + 32, left:left + 32]
+
+
+SAMPLES: dict[str, Callable[[Samples, int], Any]] = {
+    "normalized": lambda t, i: (t.rows[i] - t.mean) / t.std,
+    "scaled": lambda t, i: t.rows[i] * 2,
+    "with noise": lambda t, i: t.rows[i] + 0.1 * t.torch.randn(64),
+    "with noise like it": lambda t, i: t.rows[i] + 0.1 * t.torch.randn_like(t.rows[i]),
+    "less its mean": lambda t, i: t.rows[i] - t.rows[i].mean(),
+    "one of ten": lambda t, i: (t.rows[i], t.torch.nn.functional.one_hot(t.labels[i], 10)),
+    "one of ten, float": lambda t, i: (t.rows[i], t.torch.nn.functional.one_hot(t.labels[i], 10).float()),
+    "of NumPy": lambda t, i: t.torch.from_numpy(t.array[i]),
+    "of NumPy, flipped": lambda t, i: t.flipped(t.torch.from_numpy(t.image_array[i % 512])),
+    "flipped": lambda t, i: t.flipped(t.images[i % 512]),
+    "flipped by item": lambda t, i: (
+        t.images[i % 512].flip(-1) if t.torch.rand(1).item() < 0.5 else t.images[i % 512]),
+    "cropped": lambda t, i: t.cropped(t.padded[i % 512]),
+    "padded, cropped": lambda t, i: t.cropped(t.pad(t.images[i % 512])),
+    "padded, cropped, flipped, normalized": lambda t, i: t.normalized(t.flipped(t.cropped(t.pad(
+        t.images[i % 512])))),
+    "cropped, flipped by Python, normalized": lambda t, i: t.normalized(_flipped_by_python(
+        t.cropped_by_python(t.padded[i % 512]))),
+    "joined": lambda t, i: t.rows[i][None],
+}
+WITH_WORKERS = ("normalized", "with noise", "of NumPy", "flipped", "padded, cropped, flipped, normalized")
+
+
+def _flipped_by_python(image: Any) -> Any:
+    return image.flip(-1) if random.random() < 0.5 else image
+
+
+def joined(torch: Any) -> Callable[[Any], Any]:
+    """A ``collate_fn`` that joins samples that have a first dimension."""
+    return lambda batch: [torch.cat([x for x, _ in batch]), torch.stack([y for _, y in batch])]
 
 
 class Tokens(Images):
@@ -147,6 +221,8 @@ DATASETS: dict[str, tuple[Callable[[Any, int], Any], int, Callable[[Any], Any] |
     "dicts": (Dicts, 8192, None),
     "variable lengths": (Sentences, 8192, padded),
     "stream": (stream, 16384, None),
+    **{name: (partial(Samples, make=make), 4096, joined if name == "joined" else None)
+       for name, make in SAMPLES.items()},
 }
 OPTIONS: dict[str, dict[str, Any]] = {
     "batch 32": {"batch_size": 32},
@@ -158,6 +234,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "batch 32, shuffled, 2 persistent": {
         "batch_size": 32, "shuffle": True, "num_workers": 2, "persistent_workers": True},
 }
+SAMPLE_OPTIONS: dict[str, dict[str, Any]] = {
+    "batch 64, shuffled": {"batch_size": 64, "shuffle": True},
+    "batch 64, shuffled, 2 persistent": {
+        "batch_size": 64, "shuffle": True, "num_workers": 2, "persistent_workers": True},
+}
 # Workers that are started for next to nothing.
 STARTS = {"start of 2 workers": {"batch_size": 32, "num_workers": 2}}
 
@@ -165,8 +246,12 @@ STARTS = {"start of 2 workers": {"batch_size": 32, "num_workers": 2}}
 def cases() -> Iterator[tuple[str, str, int, dict[str, Any]]]:
     """All cases: dataset, options in words, samples, options."""
     for name, (_, count, _) in DATASETS.items():
-        for words, options in OPTIONS.items():
-            if name != "stream" or "shuffle" not in options:
+        for words, options in (SAMPLE_OPTIONS if name in SAMPLES else OPTIONS).items():
+            if name in SAMPLES:
+                fits = "num_workers" not in options or name in WITH_WORKERS
+            else:
+                fits = name != "stream" or "shuffle" not in options
+            if fits:
                 yield name, words, count, options
     for words, options in STARTS.items():
         yield "rows of tensors", words, 64, options

@@ -52,7 +52,7 @@ def UNIFORM(m: Any, state: Any, low: Any, high: Any, geometry: Geometry) -> Any:
     return in_memory_order(geometry, lambda shape: draw_uniform(state, shape, float(low), float(high), dtype))
 
 
-@operator("normal", with_state, kind="draw", price=draws(20.0))
+@operator("normal", with_state, kind="draw", price=draws(40.0))
 def NORMAL(m: Any, state: Any, mean: Any, std: Any, contiguous: bool, geometry: Geometry) -> Any:
     def values(shape: tuple[int, ...]) -> Any:
         return draw_normal(state, shape, float(mean), float(std), geometry.dtype.numpy, contiguous=contiguous)
