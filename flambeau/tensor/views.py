@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..graph.geometry import Geometry
+from ..graph.geometry import LINE, Geometry
 from ..graph.node import Signature, plain
 from ..graph.operator import Operator
 from ..graph.recent import Recent
@@ -179,13 +179,12 @@ def row(x: Tensor, position: int) -> Tensor:
             or (base is not None and (base._requires_grad or x._multiple)):
         return view(_makes_rows[0], x, (0, position))
     g = x._geometry
-    family = g.family
-    rows = family.rows
-    if rows is None:
-        rows = family.rows = family.parts(0)
+    line = g.family.line
+    if g.offset or line is None or position >= LINE or (found := line[position]) is None:
+        found = g.family.row(g.offset, position)
     out = _new(Tensor)
     out._storage = storage = x._storage
-    out._geometry = rows[g.offset + position * g.strides[0]]
+    out._geometry = found
     out._base = x if base is None else base
     out._base_version = storage.version
     if state.enabled:
