@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
-from ..tensor import Tensor, assign, record, record_one
+from ..tensor import Tensor, assign, record, record_one, record_pair, state
 from ..type_info import finfo
 from .comparison import where
 from .complaints import FAILURES
@@ -262,6 +262,8 @@ HARDSIGMOID = pointwise_operator("hardsigmoid", lambda m, input: m.bounded(input
 HARDSWISH = pointwise_operator(
     "hardswish", lambda m, input: input * (m.bounded(input + 3, 0, 6) / 6)
 )
+HARDSWISH_BACKWARD = pointwise_operator("hardswish_backward", lambda m, grad, input: m.where(
+    input <= -3, 0 * grad, m.where(input < 3, grad * (input / 3 + 0.5), grad)))
 refuse(HARDSIGMOID, "hardsigmoid_cpu", *NOT_FLOATING)
 refuse(HARDSWISH, "hardswish_cpu", *NOT_FLOATING)
 
@@ -273,6 +275,8 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
 
 @HARDSWISH.derivative("input", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    if not state.enabled:
+        return record_pair(HARDSWISH_BACKWARD, grad, input)
     inside = grad * (input / 3 + 0.5)
     return where(input <= -3, 0, where(input < 3, inside, grad))
 

@@ -272,11 +272,11 @@ def _declare_addcmul(op: Any, scale: str = "") -> None:
 
     @op.derivative("tensor1", keeps="tensor2" + scale)
     def _(ctx: Any, grad: Tensor, tensor2: Tensor, value: Any = None) -> Tensor:
-        return (grad if value is None else grad * conjugate(value)) * conjugate(tensor2)
+        return grad * conjugate(tensor2 if value is None else tensor2 * value)
 
     @op.derivative("tensor2", keeps="tensor1" + scale)
     def _(ctx: Any, grad: Tensor, tensor1: Tensor, value: Any = None) -> Tensor:
-        return (grad if value is None else grad * conjugate(value)) * conjugate(tensor1)
+        return grad * conjugate(tensor1 if value is None else tensor1 * value)
 
 
 _declare_addcmul(ADDCMUL, " value")

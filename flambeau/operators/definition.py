@@ -96,6 +96,11 @@ def arithmetic_dtype(d: dtypes.dtype) -> dtypes.dtype:
     return dtypes.float32 if d in dtypes.LOW_PRECISION else d
 
 
+def between_steps(d: dtypes.dtype) -> dtypes.dtype | None:
+    """The type to which ``m.rounded`` rounds where PyTorch rounds 16-bit types within a formula."""
+    return d if d in dtypes.LOW_PRECISION else None
+
+
 def device_of(operands: Sequence[Any]) -> Any:
     """The device of the result."""
     found = None

@@ -17,6 +17,7 @@ from .normalization import (
     like_input,
     per_channel,
     require_parameters,
+    statistics_in,
     with_statistics,
 )
 from .registry import api
@@ -64,6 +65,8 @@ def GROUP_NORM_BACKWARD(m: Any, grad: Any, input: Any, weight: Any, mean: Any, r
 @GROUP_NORM.derivative("input", "weight", "bias", keeps="input weight output1 output2")
 def _(ctx: Any, grads: Any, input: Tensor, weight: Any, mean: Tensor, rstd: Tensor) -> Any:
     grad, grad_mean, grad_rstd = grads
+    kind, wide = statistics_in(input, weight), mean.dtype
+    mean, rstd = mean.to(kind).to(wide), rstd.to(kind).to(wide)     # as PyTorch keeps them
     if grad is not None and grad_mean is None and grad_rstd is None and not state.enabled:
         found = record(GROUP_NORM_BACKWARD, (in_format_of(grad, input._geometry), input, weight, mean, rstd),
                        ctx.attributes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..graph.geometry import contiguous
+from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Rows
 from ..graph.recent import Recent
 from ..tensor import Tensor, record, record_one
@@ -41,8 +41,8 @@ def _check_normalized_shape(x: Tensor, shape: Any, weight: Any, bias: Any) -> tu
 
 
 def _layer_norm_geometry(operands: Any, attributes: Any) -> Any:
-    x = operands[0]
-    small = contiguous(statistics_shape(x.shape, attributes[0]), arithmetic_dtype(x.dtype), x.device)
+    x, weight = operands[0], operands[1] if isinstance(operands[1], Geometry) else None
+    small = contiguous(statistics_shape(x.shape, attributes[0]), statistics_in(x, weight), x.device)
     return contiguous(x.shape, x.dtype, x.device), small, small
 
 
@@ -61,16 +61,21 @@ def LAYER_NORM(m: Any, input: Any, weight: Any, bias: Any, eps: Any, dims: Dims)
 @LAYER_NORM.derivative("input", keeps="input weight output1 output2")
 def _(ctx: Any, grads: Any, input: Tensor, weight: Any, mean: Tensor, rstd: Tensor) -> Any:
     grad, grad_mean, grad_rstd = grads
+    wide = arithmetic_dtype(input.dtype)    # rounded once, at the end
     if grad is not None and weight is not None:
-        grad = grad * weight
-    return NORMALIZE.derivatives[0].rule(ctx, (grad, grad_mean, grad_rstd), input, mean, rstd)
+        grad = grad.to(wide) * weight
+    rule = NORMALIZE.derivatives[0].rule
+    found = rule(ctx, (grad, grad_mean, grad_rstd), input, mean.to(wide), rstd.to(wide))
+    return found.to(input.dtype)
 
 
 @LAYER_NORM.derivative("weight", keeps="input output1 output2")
 def _(ctx: Any, grads: Any, input: Tensor, mean: Tensor, rstd: Tensor) -> Any:
     if grads[0] is None:
         return None
-    return _leading_sum(grads[0] * ((input - mean) * rstd), ctx.operand_geometry(1).ndim)
+    wide = arithmetic_dtype(input.dtype)
+    xhat, weight = (input - mean.to(wide)) * rstd.to(wide), ctx.operand_geometry(1)
+    return _leading_sum(grads[0].to(wide) * xhat, weight.ndim).to(weight.dtype)
 
 
 @LAYER_NORM.derivative("bias")
@@ -107,9 +112,8 @@ def native_layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: A
     >>> torch.native_layer_norm(torch.tensor([[1., 3.]]), (2,), None, None, 0.0)[1:]
     (tensor([[2.]]), tensor([[1.]]))
     """
-    result, mean, rstd = _layer_norm(input, normalized_shape, weight, bias, eps)
-    kind = statistics_in(input, weight)
-    return result, mean.to(kind), rstd.to(kind)
+    result: tuple[Tensor, Tensor, Tensor] = _layer_norm(input, normalized_shape, weight, bias, eps)
+    return result
 
 
 def _layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: float,

@@ -121,9 +121,10 @@ def normalized(x: Tensor, dims: Dims, eps: float) -> tuple[Tensor, Tensor, Tenso
     return result
 
 
-def statistics_in(input: Tensor, weight: Any) -> dtypes.dtype:
-    """The type in which statistics are given out: the weight's, which may be wider than the input's."""
-    return input.dtype if weight is None else weight.dtype
+def statistics_in(input: Any, weight: Any) -> dtypes.dtype:
+    """The type of statistics that are given out or kept: the weight's, which may be wider."""
+    found: dtypes.dtype = (input if weight is None else weight).dtype
+    return found
 
 
 # --- instance norm, and what it shares ----------------------------------------------------------------------

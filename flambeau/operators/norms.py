@@ -10,7 +10,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator, Rows
 from ..tensor import Tensor, check_dim, record_one
 from .axes import normalize_dims, reduced_shape
-from .definition import arithmetic_dtype, operator
+from .definition import arithmetic_dtype, between_steps, operator
 from .linalg_svd import svdvals
 from .out import EXACT, Out
 from .reduction import kept, operand_dtype, reduction_geometry
@@ -21,7 +21,7 @@ from .registry import api, called
 
 @operator("logsumexp", reduction_geometry, rows=Rows(passes=2))
 def LOGSUMEXP(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
-    return m.logsumexp(input.astype(arithmetic_dtype(dtype).numpy), dims, keepdim)
+    return m.logsumexp(input.astype(arithmetic_dtype(dtype).numpy), dims, keepdim, between_steps(dtype))
 
 
 @LOGSUMEXP.derivative("input", keeps="input output")

@@ -23,11 +23,12 @@ from .registry import api
 _REDUCED = frozenset((0, 1, 2, 3, 0.5, -0.5, -1, -2))
 
 
-def _reduced_kernel(m: Any, input: Any, exponent: Any, kind: type) -> Any:
+def _reduced_kernel(m: Any, input: Any, exponent: Any, kind: type, narrow: Any) -> Any:
+    """``narrow``: bfloat16 where squares are rounded to it before they are used again (not to float16)."""
     if exponent == 2:
         return m.multiply(input, input)
     if exponent == 3:
-        return m.multiply(m.multiply(input, input), input)
+        return m.multiply(m.rounded(m.multiply(input, input), narrow), input)
     if exponent == 0.5:
         return m.sqrt(input)
     if exponent == -0.5:
@@ -35,7 +36,7 @@ def _reduced_kernel(m: Any, input: Any, exponent: Any, kind: type) -> Any:
     if exponent == -1:
         return m.true_divide(1, input)
     if exponent == -2:
-        return m.true_divide(1, m.multiply(input, input))
+        return m.true_divide(1, m.rounded(m.multiply(input, input), narrow))
     return m.ones_like(input) if exponent == 0 else input
 
 
@@ -47,7 +48,7 @@ def _scalar_dtype(base: Any, kind: type, exponent: Any) -> dtypes.dtype:
 
 
 def _reduced_geometry(operands: Sequence[Any], attributes: Any) -> Geometry:
-    exponent, kind = attributes
+    exponent, kind, _ = attributes
     return pointwise_geometry(operands, _scalar_dtype(operands[0], kind, exponent))
 
 
@@ -140,7 +141,8 @@ def pow(input: Any, exponent: Any) -> Tensor:
     kind = exponent.__class__
     if exponent in _REDUCED:
         dtype = _scalar_dtype(input._geometry, kind, exponent)
-        return record(POW_REDUCED, (cast(input, dtype),), (exponent, kind))
+        narrow = dtype if dtype is dtypes.bfloat16 else None
+        return record(POW_REDUCED, (cast(input, dtype),), (exponent, kind, narrow))
     _scalar_dtype(input._geometry, kind, 0 if isinstance(exponent, complex) else exponent)
     return record(POW_NUMBER, (input, exponent))
 

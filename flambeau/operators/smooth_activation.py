@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import isfinite
 from typing import Any
 
 from .. import dtypes
 from ..graph.geometry import contiguous
 from ..graph.operator import Operator
-from ..tensor import Tensor, assign, check_dim, record, record_one, record_pair
+from ..tensor import Tensor, assign, check_dim, record, record_one, record_pair, state
 from .activation import done
 from .comparison import where
 from .complaints import FAILURES
@@ -99,6 +100,15 @@ SILU_BACKWARD = pointwise_operator(
     "silu_backward", lambda m, grad, input: m.silu_gradient(grad, m.conj(input))
 )
 MISH = pointwise_operator("mish", lambda m, input: m.mish(input))
+
+
+@partial(pointwise_operator, "mish_backward")
+def MISH_BACKWARD(m: Any, grad: Any, input: Any) -> Any:
+    """``grad`` times the slope, rounded once."""
+    t = m.tanh(m.softplus(input))
+    return grad * (t + input * m.sigmoid(input) * (1 - t * t))
+
+
 refuse(SILU, "silu_cpu", *INTEGRAL)
 refuse(MISH, "mish_cpu", *NOT_FLOATING)
 
@@ -122,6 +132,8 @@ def _(ctx: Any, grad: Tensor, inner: Tensor, input: Tensor) -> Tensor:
 
 @MISH.derivative("input", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    if not state.enabled:
+        return record_pair(MISH_BACKWARD, grad, input)
     t = tanh(softplus(input))
     return grad * (t + input * sigmoid(input) * (1 - t * t))
 
@@ -155,19 +167,27 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 
 SOFTPLUS = pointwise_operator("softplus", lambda m, input, beta, threshold: m.where(
     input * beta > threshold, input, m.log1p(m.exp(m.minimum(input * beta, threshold))) / beta))
+SOFTPLUS_BACKWARD = pointwise_operator("softplus_backward", lambda m, grad, input, beta, threshold: m.where(
+    input * beta > threshold, grad, grad * m.sigmoid(input * beta)))
 LOGSIGMOID = pointwise_operator("log_sigmoid", lambda m, input: -m.softplus(-input))
+LOGSIGMOID_BACKWARD = pointwise_operator(     # with exp(-|x|), which PyTorch keeps
+    "log_sigmoid_backward", lambda m, grad, input, small: grad * m.where(input < 0, 1, small) / (1 + small))
 refuse(SOFTPLUS, "softplus_cpu", *NOT_FLOATING, first_only=True)
 refuse(LOGSIGMOID, "log_sigmoid_cpu", *NOT_FLOATING)
 
 
 @SOFTPLUS.derivative("input", keeps="input beta threshold")
 def _(ctx: Any, grad: Tensor, input: Tensor, beta: Any, threshold: Any) -> Tensor:
+    if not state.enabled:
+        return record(SOFTPLUS_BACKWARD, (grad, input, beta, threshold))
     scaled = input * beta
     return where(scaled > threshold, grad, grad * sigmoid(scaled))
 
 
 @LOGSIGMOID.derivative("input", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    if not state.enabled:
+        return record(LOGSIGMOID_BACKWARD, (grad, input, exp(-input.abs())))
     return grad * sigmoid(-input)
 
 
@@ -228,6 +248,8 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 
 
 GLU = pointwise_operator("glu", lambda m, value, gate: m.multiply(value, m.sigmoid(gate)))
+GLU_BACKWARD = pointwise_operator(
+    "glu_backward", lambda m, grad, value, gate: (1 - gate) * gate * grad * value)
 
 
 @GLU.derivative("value", keeps="gate")
@@ -238,6 +260,8 @@ def _(ctx: Any, grad: Tensor, gate: Tensor) -> Tensor:
 @GLU.derivative("gate", keeps="value gate")
 def _(ctx: Any, grad: Tensor, value: Tensor, gate: Tensor) -> Tensor:
     s = sigmoid(gate)
+    if not state.enabled:
+        return record(GLU_BACKWARD, (grad, value, s))
     return grad * value * (s * (1 - s))
 
 

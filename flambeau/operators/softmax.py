@@ -10,7 +10,7 @@ from ..graph.operator import Rows
 from ..tensor import Tensor, check_dim, record, record_one, record_pair
 from ..tensor.warned import warn
 from .casting import cast
-from .definition import arithmetic_dtype, operator
+from .definition import arithmetic_dtype, between_steps, operator
 from .domain import not_implemented
 from .out import EXACT
 from .registry import api
@@ -41,8 +41,9 @@ def SOFTMAX(m: Any, input: Any, dim: int) -> Any:
 
 
 @operator("log_softmax", _geometry_of("log_softmax"), compute=_compute, rows=Rows(passes=3))
-def LOG_SOFTMAX(m: Any, input: Any, dim: int) -> Any:
-    return m.log_softmax(input, dim)
+def LOG_SOFTMAX(m: Any, input: Any, dim: int, narrow: Any = None) -> Any:
+    """``narrow``: the 16-bit type to which the sum and its logarithm are rounded."""
+    return m.log_softmax(input, dim, narrow)
 
 
 @operator("softmax_backward", _backward_geometry, compute=_compute, rows=Rows(passes=2))
@@ -62,7 +63,7 @@ def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
 
 @LOG_SOFTMAX.derivative("input", keeps="output")
 def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
-    return record_pair(LOG_SOFTMAX_BACKWARD, grad, output, ctx.attributes)
+    return record_pair(LOG_SOFTMAX_BACKWARD, grad, output, ctx.attributes[:1])
 
 
 @SOFTMAX_BACKWARD.derivative("grad", keeps="result")
@@ -90,7 +91,11 @@ def _(ctx: Any, grad: Tensor, inner: Tensor, output: Tensor) -> Tensor:
 def _along(op: Any, input: Tensor, dim: int, dtype: Any) -> Tensor:
     if dtype is not None:
         input = cast(input, dtype)
-    return record_one(op, input, (check_dim(dim, input._geometry.ndim),))
+    g = input._geometry
+    axis = check_dim(dim, g.ndim)
+    if op is LOG_SOFTMAX and axis == g.ndim - 1 and (narrow := between_steps(g.dtype)) is not None:
+        return record_one(op, input, (axis, narrow))
+    return record_one(op, input, (axis,))
 
 
 @api("torch", "Tensor", "special", out=EXACT, as_is=("dtype",))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import rounded
 from .blocks import Array, blockwise
 from .choice import where
 from .special import erf
@@ -262,9 +263,14 @@ def _log_softmax_into(out: Array, x: Array, axis: int) -> None:
     out -= np.log(total, out=total)
 
 
-def log_softmax(x: Any, dim: int) -> Any:
-    """x - log(sum(exp(x))) along a dimension."""
-    return _rowwise(_log_softmax_into, x, dim)
+def log_softmax(x: Any, dim: int, narrow: Any = None) -> Any:
+    """x - log(sum(exp(x))) along a dimension; ``narrow``: the type to which sum and logarithm are rounded."""
+    if narrow is None or not x.size:
+        return _rowwise(_log_softmax_into, x, dim)
+    shifted = x - x.max(axis=dim, keepdims=True)
+    total = rounded(np.exp(shifted).sum(axis=dim, keepdims=True), narrow)
+    shifted -= rounded(np.log(total), narrow)
+    return shifted
 
 
 def _softmax_gradient_into(out: Array, grad: Array, axis: int, output: Array) -> None:

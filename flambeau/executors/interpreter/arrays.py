@@ -38,6 +38,11 @@ def reinterpret(value: Array, numpy_type: np.dtype[Any]) -> Array:
     return value.view(np.uint8)[:usable].view(numpy_type)
 
 
+def rounded(x: Any, dtype: Any) -> Any:
+    """x rounded to a narrower type, in its own type; as it is without a type."""
+    return x if dtype is None else x.astype(dtype.numpy).astype(x.dtype)
+
+
 def strided(value: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Array:
     """A writable view of a flat array with strides and an offset in elements."""
     itemsize = value.itemsize

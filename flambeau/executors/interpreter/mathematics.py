@@ -24,7 +24,7 @@ else:
 
 from . import linalg  # type: ignore[no-redef]  # noqa: F401
 from .activations import *  # noqa: F403
-from .arrays import strided  # noqa: F401
+from .arrays import rounded, strided  # noqa: F401
 from .bessel import *  # type: ignore[no-redef,assignment,unused-ignore]  # noqa: F403
 from .choice import *  # type: ignore[assignment,no-redef,unused-ignore]  # noqa: F403
 from .polynomials import *  # noqa: F403

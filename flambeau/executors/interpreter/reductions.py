@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import rounded
+
 Array = np.ndarray[Any, Any]
 
 # What np.sum, np.any, ... call: their checks are half of their time for small arrays.
@@ -75,13 +77,14 @@ def without_dims(x: Array, dims: tuple[int, ...]) -> Any:
     return np.squeeze(x, tuple(dims) if x.ndim else ())
 
 
-def logsumexp(x: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
-    """log(sum(exp(x))), the largest element taken out of it where it is finite."""
+def logsumexp(x: Array, dims: tuple[int, ...], keepdim: bool, narrow: Any = None) -> Any:
+    """log(sum(exp(x))), the largest element taken out where it is finite; ``narrow``: each step rounded."""
     if not x.size:
         return np.log(sum(x, axis=dims, keepdims=keepdim))
     peak = np.max(x.real, axis=dims, keepdims=True)
     peak = np.where(np.isfinite(peak), peak, peak.dtype.type(0))
-    total = np.log(sum(np.exp(x - peak), axis=dims, keepdims=keepdim))
+    parts = rounded(np.exp(rounded(x - peak, narrow)), narrow)
+    total = rounded(np.log(rounded(sum(parts, axis=dims, keepdims=keepdim), narrow)), narrow)
     return total + (peak if keepdim else peak.reshape(total.shape))
 
 

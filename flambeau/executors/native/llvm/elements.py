@@ -25,6 +25,11 @@ def cast(x: Expression, numpy_type: Any) -> Expression:
     return convert(x, np.dtype(numpy_type))
 
 
+def rounded(x: Expression, dtype: Any) -> Expression:
+    """x rounded to a narrower type, in its own type; as it is without a type."""
+    return x if dtype is None else Expression(x.emitter, x.emitter.rounded(x.register, dtype.numpy), x.dtype)
+
+
 def where(condition: Any, x: Any, y: Any) -> Expression:
     """x where the condition holds, else y."""
     if not isinstance(condition, Expression) or not (isinstance(x, Expression) or isinstance(y, Expression)):

@@ -101,6 +101,7 @@ from .elements import (
     nan_to_num,
     ones_like,
     rint,
+    rounded,
     rsqrt,
     sign_of,
     signbit,
@@ -181,6 +182,6 @@ __all__ = [
     "x_times",
     "abs", "between", "bounded", "cast", "ceil", "conj", "divide", "floor", "fmax", "fmin",
     "iscomplexobj", "isfinite", "isinf", "isnan", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "maximum", "minimum", "nan_to_num", "ones_like", "rint", "rsqrt", "sign_of",
+    "logical_xor", "maximum", "minimum", "nan_to_num", "ones_like", "rint", "rounded", "rsqrt", "sign_of",
     "signbit", "sqrt", "square", "true_divide", "trunc", "where",
 ]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .elements import rounded
 from .emitter import BOOL, INT64, Dtype, Unsupported
 from .expression import Expression, compare, constant, convert, select
 from .functions import absolute, exp, log, log_of_normal
@@ -143,10 +144,11 @@ def softmax(x: Expression, dim: int) -> Expression:
     return e * (1 / sum(e, dim))
 
 
-def log_softmax(x: Expression, dim: int) -> Expression:
-    """x - log(sum(exp(x)))."""
+def log_softmax(x: Expression, dim: int, narrow: Any = None) -> Expression:
+    """x - log(sum(exp(x))); ``narrow``: the type to which sum and logarithm are rounded."""
     shifted = x - max(x, dim)
-    return shifted - log_of_normal(sum(_exp(shifted), dim))     # from 1 on
+    total = rounded(sum(_exp(shifted), dim), narrow)
+    return shifted - rounded(log_of_normal(total), narrow)     # from 1 on
 
 
 def softmax_gradient(grad: Expression, output: Expression, dim: int) -> Expression:
@@ -159,8 +161,9 @@ def log_softmax_gradient(grad: Expression, output: Expression, dim: int) -> Expr
     return grad - _exp(output) * sum(grad, dim)
 
 
-def logsumexp(x: Expression, dims: Any, keepdims: bool) -> Expression:
-    """log(sum(exp(x))), the largest element taken out of it where it is finite."""
+def logsumexp(x: Expression, dims: Any, keepdims: bool, narrow: Any = None) -> Expression:
+    """log(sum(exp(x))), the largest element taken out where it is finite; ``narrow``: each step rounded."""
     peak = max(x, dims)
     peak = select(compare("<", absolute(peak), np.inf), peak, constant(peak, 0.0))
-    return log(sum(_exp(x - peak), dims)) + peak
+    parts = rounded(_exp(rounded(x - peak, narrow)), narrow)
+    return rounded(log(rounded(sum(parts, dims), narrow)), narrow) + peak
