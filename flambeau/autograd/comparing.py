@@ -25,15 +25,16 @@ from ..executors.native.llvm.code import kernels
 from ..executors.native.programs.objects import (
     DATA_AT,
     ITEMS_AT,
+    ONE_ARGUMENT,
     SIZE_AT,
     TUPLE_AT,
     TYPE_AT,
+    Method,
     ObjectCode,
     address_of,
     slot_of,
     table_of,
 )
-from ..executors.native.programs.results import Method
 from ..graph.storage import Storage
 from ..tensor.tape import GradFn
 
@@ -43,7 +44,6 @@ _HEADER_WORDS = 9
 _STOP_WORDS, _EDGE_WORDS, _SAVED_WORDS = 6, 3, 3
 (NONE, FALSE, TUPLE_TYPE, STORAGE_TYPE, TENSOR_STORAGE, TENSOR_COUNTER, TENSOR_GEOMETRY, VERSION, HOLD,
  LET_GO, NEW_LIST, ATTRIBUTE, EQUAL, AS_INTEGER, FORGET) = range(15)
-_ONE_ARGUMENT = 8
 _EQUAL = 2      # of Python's comparisons
 _NAMES = {TENSOR_STORAGE: "_storage", TENSOR_COUNTER: "_counter", TENSOR_GEOMETRY: "_geometry",
           VERSION: "version"}
@@ -70,7 +70,7 @@ def comparer(stops: Sequence[Any], found: int) -> Comparer | None:
                  len(saved) // _SAVED_WORDS]
     if "method" not in _kept:
         _kept["python"] = _python()
-        _kept["method"] = Method(b"compare", index(entries()["compare"]), _ONE_ARGUMENT, None)
+        _kept["method"] = Method(b"compare", index(entries()["compare"]), ONE_ARGUMENT, None)
     memory = np.array([address_of(_kept["python"]), found, len(saved) // _SAVED_WORDS, *[0] * 6,
                        *rows, *edges, *saved], np.int64)
     first = address_of(memory) + 8 * _HEADER_WORDS

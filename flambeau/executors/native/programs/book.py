@@ -18,12 +18,10 @@ import numpy as np
 from ....graph.node import Node, Signature
 from . import glancing as at
 from .glance import Glance, memory_of, python_table
-from .objects import address_of
-from .results import Method
+from .objects import ONE_ARGUMENT, Method, address_of
 
 _PLACES = 1 << 12
 _WORD = (1 << 64) - 1
-_ONE_ARGUMENT = 8
 
 E = TypeVar("E")
 
@@ -78,7 +76,7 @@ class Book(Generic[E]):
         self._memory = np.zeros(at.BOOK_PLACES + 2 * _PLACES, np.int64)
         self._memory[at.BOOK_PYTHON] = address_of(python_table())
         self._memory[at.BOOK_SIZE] = _PLACES
-        self._method = Method(b"look_up", index(at.entries()["look_up"]), _ONE_ARGUMENT, None)
+        self._method = Method(b"look_up", index(at.entries()["look_up"]), ONE_ARGUMENT, None)
         self.look_up = self._method.of(self._memory)
 
 

@@ -25,18 +25,20 @@ from .arena import arena
 from .objects import (
     BYTES_AT,
     DTYPE_AT,
+    ONE_ARGUMENT,
     REFERENCES_AT,
     SIZE_AT,
     STRIDES_AT,
     TUPLE_AT,
     TYPE_AT,
+    Method,
     address_of,
     slot_of,
     table_of,
 )
 from .outline import INNER, LEAF, UNHELD, Outline
 from .program import Program
-from .results import Method, numpy_table, row_of
+from .results import numpy_table, row_of
 from .segment import Segment
 from .team import team
 
@@ -162,14 +164,13 @@ _BUILT_IN = type(len)
 # --- Python's and NumPy's side -------------------------------------------------------------------------
 
 
-_ONE_ARGUMENT = 8
 _kept: dict[str, Any] = {}      # for ever, since native code refers to it
 
 
 def _new_function(memory: Any) -> Glance:
     """A built-in function that has this memory."""
     if "method" not in _kept:
-        _kept["method"] = Method(b"glance", index(at.entries()["glance"]), _ONE_ARGUMENT, None)
+        _kept["method"] = Method(b"glance", index(at.entries()["glance"]), ONE_ARGUMENT, None)
     found: Glance = _kept["method"].of(memory)
     return found
 

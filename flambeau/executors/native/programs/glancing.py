@@ -49,7 +49,7 @@ WIDTHS = 3, 2, 3, 4, 1, ROW_WORDS, 2, 2
 # whether it was found in the book since somebody asked, and room for a number of elements.
 (PROGRAM, SLOTS, ARENA, FOUND, PYTHON, LONG, SET, ROOM, USED,
  COUNT) = range(2 * len(TABLES), 2 * len(TABLES) + 10)
-HEADER_WORDS = 26
+HEADER_WORDS = COUNT + 1
 FLOAT, DOUBLE, INTEGER = range(3)
 MIXER = 0x9E3779B97F4A7C15 - (1 << 64)     # 2 ** 64 by the golden ratio: neighbours come to lie apart
 # The book: the functions and objects of Python, how many places it has (a power of two), and at each place

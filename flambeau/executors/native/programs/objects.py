@@ -25,6 +25,22 @@ REFERENCES_AT, TYPE_AT, SIZE_AT, ITEMS_AT, TUPLE_AT, BYTES_AT = 0, 8, 16, 24, 24
 # ``layout_is_known`` checks it once.
 DATA_AT, EXTENTS_AT, STRIDES_AT, BASE_AT, DTYPE_AT, FLAGS_AT, HANDLER_AT = 16, 32, 40, 48, 56, 64, 88
 
+# What a built-in function takes beside its ``self``, as Python's headers number it (METH_NOARGS, METH_O).
+NO_ARGUMENTS, ONE_ARGUMENT = 4, 8
+_new_function: Any = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+    ("PyCFunction_NewEx", ctypes.pythonapi))
+
+
+class Method(ctypes.Structure):
+    """How a built-in function is described to Python."""
+
+    _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
+                ("documentation", ctypes.c_char_p))
+
+    def of(self, memory: Any) -> Any:
+        """The function with this memory, which it is given as ``self``."""
+        return _new_function(ctypes.addressof(self), memory, None)
+
 
 def table_of(objects: Mapping[int, Any], functions: Mapping[int, str]) -> Any:
     """Addresses of objects, which must stay alive, and of functions of Python's."""

@@ -1,4 +1,9 @@
-"""The arrays in which programs leave their results."""
+"""The arrays in which programs leave their results.
+
+One native call makes all of a program (``new_arrays.py``), in memory that begins at cache lines and is used
+again (``pool.py``): here that call is set up, with what it needs of Python and NumPy. Where NumPy's arrays do
+not lie in memory as expected, NumPy makes them.
+"""
 
 from __future__ import annotations
 
@@ -14,25 +19,11 @@ from ...freed import KEEP, MOST_KEPT
 from ..llvm import code
 from . import new_arrays as at
 from . import runtime
-from .objects import HANDLER_AT
+from .objects import HANDLER_AT, NO_ARGUMENTS, Method
 from .pool import LIMIT, POOL_WORDS
 
-_FROM_TYPE, _CURRENT_HANDLER = 94, 305     # of the functions that NumPy promises to C programs
-_NO_ARGUMENTS = 4
+_FROM_TYPE, _CURRENT_HANDLER = 94, 305     # places among the functions that NumPy promises to C programs
 _kept: dict[str, Any] = {}      # for ever, since native code refers to it
-_new_function: Any = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
-    ("PyCFunction_NewEx", ctypes.pythonapi))
-
-
-class Method(ctypes.Structure):
-    """How a built-in function is described to Python."""
-
-    _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
-                ("documentation", ctypes.c_char_p))
-
-    def of(self, memory: Any) -> Any:
-        """The function with this memory, which it is given as ``self``."""
-        return _new_function(ctypes.addressof(self), memory, None)
 
 
 class _Handler(ctypes.Structure):
@@ -49,7 +40,7 @@ def new_arrays(counts: Sequence[int], dtypes: Sequence[Any]) -> Callable[[], lis
     if not table:
         return lambda: [*map(np.empty, counts, dtypes)]
     if "method" not in _kept:
-        _kept["method"] = Method(b"new_arrays", index(runtime.entries()["new_arrays"]), _NO_ARGUMENTS, None)
+        _kept["method"] = Method(b"new_arrays", index(runtime.entries()["new_arrays"]), NO_ARGUMENTS, None)
     rows = [x for count, dtype in zip(counts, dtypes) for x in row_of(count, dtype)]
     memory = np.array([table, len(rows) // at.ROW_WORDS, *rows], np.int64)
     made: Callable[[], list[Any]] = _kept["method"].of(memory)

@@ -19,13 +19,21 @@ from ..llvm.build import Function, Module
 from ..llvm.code import kernels
 from .glance import layout_is_known
 from .glancing import OPERANDS_AT, SIGNATURE_AT, SITE_AT, VALUE_AT
-from .objects import DATA_AT, ITEMS_AT, SIZE_AT, TUPLE_AT, ObjectCode, address_of, table_of
-from .results import Method
+from .objects import (
+    DATA_AT,
+    ITEMS_AT,
+    ONE_ARGUMENT,
+    SIZE_AT,
+    TUPLE_AT,
+    Method,
+    ObjectCode,
+    address_of,
+    table_of,
+)
 
 COUNT, FIRST, STEPS, PLACES, PYTHON = range(5)
 _HEADER_WORDS, _STEP_WORDS = 5, 3
 (NONE, NODE_TYPE, PENDING, HOLD, LET_GO, NEW_LIST, NEW_TUPLE, NEW_OBJECT, SET_SLICE) = range(9)
-_ONE_ARGUMENT = 8
 _kept: dict[str, Any] = {}      # for ever, since native code refers to it
 
 # Records the nodes, given the objects before them and the site, the last one; the list of the nodes.
@@ -41,7 +49,7 @@ def recorder(steps: Sequence[tuple[Signature, Sequence[int]]], first: int) -> Re
         return None
     if "method" not in _kept:
         _kept["python"] = _python()
-        _kept["method"] = Method(b"record", index(entries()["record"]), _ONE_ARGUMENT, None)
+        _kept["method"] = Method(b"record", index(entries()["record"]), ONE_ARGUMENT, None)
     rows, places = [], list[int]()
     for signature, operands in steps:
         rows += [id(signature), len(places), len(operands)]
