@@ -84,8 +84,7 @@ def compute_pending(cause: str, keep: int = 0, inside: int = 2) -> None:
         raise failures
 
 
-def _compute(keep: int, with_programs: bool,
-             arrays: list[Any] | None) -> tuple[int, BaseException | None]:
+def _compute(keep: int, with_programs: bool, arrays: Any) -> tuple[int, BaseException | None]:
     """How many nodes were computed, and the first error.
 
     ``with_programs``: whether the graph may be known before it is sorted out what is needed; ``arrays``: of a
@@ -97,7 +96,13 @@ def _compute(keep: int, with_programs: bool,
     at_once = with_programs and computed <= LARGEST
     try:
         ran.clear()
-        if at_once:
+        if at_once and arrays is None and computed <= _FEW and dead.drop_dead(pending.nodes) is None:
+            computed = len(pending.nodes)
+            arrays = None if settings.kernel_times else native.book.look_up(pending.nodes)
+        if arrays is True:
+            ran.append("native")
+            failed = []
+        elif at_once:
             failed = native.replay(pending.nodes, live, arrays)
         if failed is None:
             computed, failed = _compute_needed(live, keep, at_once)
@@ -110,6 +115,7 @@ def _compute(keep: int, with_programs: bool,
 
 
 _WITH_PROGRAMS = frozenset(("auto", "native"))
+_FEW = 12       # nodes among which dead ones are looked for before the graph is
 
 
 def _compute_needed(live: list[Node], keep: int, replayed: bool) -> tuple[int, list[Node]]:
