@@ -84,7 +84,8 @@ def _tables(outline: Outline, program: Program, segment: Segment) -> list[Rows] 
     leaves = [(leaf_of[place],) for place in form.leaves]
     owned = [(leaf_of[k, j], count - UNHELD) for (k, j, _), count in zip(form.owned, form.expected)]
     given = [(last - k, slot) for k, slot in form.node_slots]
-    return [nodes[::-1], first, again, numbers, leaves, fresh, owned, given]
+    reused = [(len(leaves) + x.made, x.made, leaf_of[form.leaves[x.leaf]], x.uses) for x in segment.reused]
+    return [nodes[::-1], first, again, numbers, leaves, fresh, owned, given, reused]
 
 
 def _places(outline: Outline) -> tuple[Rows, Rows]:

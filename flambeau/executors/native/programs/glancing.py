@@ -15,6 +15,8 @@ A glance in memory, in 64-bit words: the header, then its tables, whose rows hav
     FRESH     the array that the next slot takes (``new_arrays.py``)
     OWNED     which leaf the next slot takes to be overwritten, and how many operands refer to it
     GIVEN     node, slot
+    REUSED    slot, its number among FRESH, which leaf's array it may take instead (Note: arrays that are used
+              again), and how many operands refer to that
 
 A node's place is its position in the order of recording; an operand's place is in bytes.
 
@@ -27,22 +29,27 @@ from __future__ import annotations
 from ..llvm.build import Function, Module
 from ..llvm.code import kernels
 from . import runtime
-from .new_arrays import ARRAY_TYPE, ROW_WORDS, Memory, new_array, new_part
+from .new_arrays import ARRAY_TYPE, ELEMENTS, ROW_WORDS, Memory, new_array, new_part
+from .new_arrays import TYPE as ELEMENT_TYPE
 from .objects import (
+    BASE_AT,
     BYTES_AT,
     DATA_AT,
+    DIMENSIONS_AT,
     DTYPE_AT,
+    EXTENTS_AT,
     FLAGS_AT,
     ITEMS_AT,
     REFERENCES_AT,
     SIZE_AT,
     TUPLE_AT,
     TYPE_AT,
+    WRITEABLE,
     ObjectCode,
 )
 
-TABLES = NODES, FIRST, AGAIN, NUMBERS, LEAVES, FRESH, OWNED, GIVEN = range(8)
-WIDTHS = 3, 2, 3, 4, 1, ROW_WORDS, 2, 2
+TABLES = NODES, FIRST, AGAIN, NUMBERS, LEAVES, FRESH, OWNED, GIVEN, REUSED = range(9)
+WIDTHS = 3, 2, 3, 4, 1, ROW_WORDS, 2, 2, 4
 # Beside each table's address and number of rows: the program, its number of slots, where the arena's address
 # stands, room for pointers to nodes and leaves and for shifts, Python's functions and objects, whether it is
 # so long that others get the interpreter lock meanwhile, room for a set of leaves, its size (a power of two),
@@ -230,12 +237,49 @@ def _write_numbers(module: Module) -> Function:
     return f
 
 
+def _reused(module: Module) -> Function:
+    """The array of a leaf, if the result of a row may take it, or null."""
+    with module.helper("reused", [("ptr", "%glance"), ("ptr", "%row")], "ptr") as f:
+        c = _Code(f, "%glance")
+
+        def null_unless(condition: str) -> None:
+            with f.otherwise(condition):
+                f.give("null")
+
+        k = c.get("%row", 16, "i64")
+        leaf = c.leaf(k)
+        null_unless(c.equal(c.get(c.shift(k), 0, "i64"), 0))
+        null_unless(c.equal(c.get(leaf, REFERENCES_AT, "i32"), c.get("%row", 24, "i32"), "i32"))
+        array = c.get(leaf, VALUE_AT)
+        null_unless(c.equal(c.get(array, REFERENCES_AT, "i32"), 1, "i32"))
+        table, _ = c.table(FRESH)
+        fresh = c.row(FRESH, table, c.get("%row", 8, "i64"))
+        null_unless(c.same(c.get(array, TYPE_AT), c.get(c.object(NUMPY), 8 * ARRAY_TYPE)))
+        null_unless(c.equal(c.get(array, DIMENSIONS_AT, "i32"), 1, "i32"))
+        null_unless(c.same(c.get(array, DTYPE_AT), c.get(fresh, 8 * ELEMENT_TYPE)))
+        null_unless(c.equal(c.get(c.get(array, EXTENTS_AT), 0, "i64"), c.get(fresh, 8 * ELEMENTS, "i64")))
+        null_unless(c.same(c.get(array, BASE_AT), "null"))
+        flags = f.emit(f"and i32 {c.get(array, FLAGS_AT, 'i32')}, {WRITEABLE}")
+        null_unless(f.emit(f"icmp ne i32 {flags}, 0"))
+        f.give(array)
+    return f
+
+
 def _fill(module: Module) -> Function:
     """Put the arrays that kernels read and write into a list; -1 on an error."""
-    new, part = new_array(module, Memory(module)), new_part(module)
+    new, part, reused = new_array(module, Memory(module)), new_part(module), _reused(module)
     with module.helper("fill", [("ptr", "%glance"), ("ptr", "%values")], "i64") as f:
         c = _Code(f, "%glance")
         items = c.get("%values", ITEMS_AT)
+        table, rows = c.table(REUSED)
+        with f.loop(0, rows) as i:  # first, as it looks at who refers to an array
+            row = c.row(REUSED, table, i)
+            place = f.at(items, c.get(row, 0, "i64"), "ptr")
+            with f.when(c.same(c.get(place, 0), "null")):
+                array = str(f.run(reused, "%glance", row))
+                with f.otherwise(c.same(array, "null")):
+                    c.tell(HOLD, array)
+                    f.write("ptr", array, place, 8)
         table, first = c.table(LEAVES)
         with f.loop(0, first) as i:
             k = c.get(c.row(LEAVES, table, i), 0, "i64")
@@ -248,10 +292,12 @@ def _fill(module: Module) -> Function:
             f.write("ptr", read.get(), f.at(items, i, "ptr"), 8)
         table, fresh = c.table(FRESH)
         with f.loop(0, fresh) as i:
-            array = str(f.run(new, c.object(NUMPY), c.row(FRESH, table, i)))
-            with f.when(c.same(array, "null")):
-                f.give(-1)
-            f.write("ptr", array, f.at(items, f.add(first, i), "ptr"), 8)
+            place = f.at(items, f.add(first, i), "ptr")
+            with f.when(c.same(c.get(place, 0), "null")):
+                array = str(f.run(new, c.object(NUMPY), c.row(FRESH, table, i)))
+                with f.when(c.same(array, "null")):
+                    f.give(-1)
+                f.write("ptr", array, place, 8)
         table, owned = c.table(OWNED)
         with f.loop(0, owned) as i:
             value = c.get(c.leaf(c.get(c.row(OWNED, table, i), 0, "i64")), VALUE_AT)

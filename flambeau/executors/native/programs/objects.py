@@ -23,7 +23,9 @@ REFERENCES_AT, TYPE_AT, SIZE_AT, ITEMS_AT, TUPLE_AT, BYTES_AT = 0, 8, 16, 24, 24
 # flags, of which the lowest bit says that the elements lie in order without gaps, and another one that they
 # may be written. Of a list there come the number of elements and a pointer to their addresses.
 # ``layout_is_known`` checks it once.
-DATA_AT, EXTENTS_AT, STRIDES_AT, BASE_AT, DTYPE_AT, FLAGS_AT, HANDLER_AT = 16, 32, 40, 48, 56, 64, 88
+(DATA_AT, DIMENSIONS_AT, EXTENTS_AT, STRIDES_AT, BASE_AT, DTYPE_AT, FLAGS_AT,
+ HANDLER_AT) = 16, 24, 32, 40, 48, 56, 64, 88
+WRITEABLE = 0x400   # among the flags
 
 # What a built-in function takes beside its ``self``, as Python's headers number it (METH_NOARGS, METH_O).
 NO_ARGUMENTS, ONE_ARGUMENT = 4, 8

@@ -30,7 +30,17 @@ import numpy as np
 from ..llvm.build import Function, Module
 from ..llvm.code import kernels
 from .new_arrays import Memory, handler, new_array, new_arrays
-from .objects import BASE_AT, DATA_AT, EXTENTS_AT, FLAGS_AT, ITEMS_AT, TYPE_AT
+from .objects import (
+    BASE_AT,
+    DATA_AT,
+    DIMENSIONS_AT,
+    DTYPE_AT,
+    EXTENTS_AT,
+    FLAGS_AT,
+    ITEMS_AT,
+    TYPE_AT,
+    WRITEABLE,
+)
 
 (PATCHES, PATCH_TABLE, ARRAYS, STEPS, FIRST, LAST, SCRATCH, ARRAY_TYPE, FAILED, COMPLETED, TEAM,
  OWNED, COUNT, BOUND) = range(14)
@@ -41,7 +51,6 @@ POSITION, PROGRAM, ACTIVE, LIMIT, ROUND, QUIT = range(6)
 TEAM_WORDS = 64
 MUTEX, CONDITION = 16, 40
 
-_WRITEABLE = 0x400      # of an array object's flags (Note: array objects)
 _SPINS = 4000  # rounds of waiting before a thread offers its core to others
 
 
@@ -60,8 +69,10 @@ def layout_is_known() -> bool:
                and read(read(id(x) + EXTENTS_AT).value).value == len(x)
                and read(id(x) + BASE_AT).value == (0 if x.base is None else id(x.base))
                and (ctypes.c_int32.from_address(id(x) + FLAGS_AT).value & 1) == x.flags.c_contiguous
+               and read(id(x) + DTYPE_AT).value == id(x.dtype)
+               and ctypes.c_int32.from_address(id(x) + DIMENSIONS_AT).value == x.ndim
                and bool(ctypes.c_int32.from_address(id(x)
-                                                    + FLAGS_AT).value & _WRITEABLE) == x.flags.writeable
+                                                    + FLAGS_AT).value & WRITEABLE) == x.flags.writeable
                for x in arrays)
 
 
@@ -103,7 +114,7 @@ def _bind(module: Module) -> Function:
             with f.when(f.compare("ne", f.read("i64", f.at(array, BASE_AT, "i8"), 8), 0)):
                 f.give(-1)
             flags = f.read("i32", f.at(array, FLAGS_AT, "i8"), 4)
-            with f.when(f.emit(f"icmp eq i32 {f.emit(f'and i32 {flags}, {_WRITEABLE}')}, 0")):
+            with f.when(f.emit(f"icmp eq i32 {f.emit(f'and i32 {flags}, {WRITEABLE}')}, 0")):
                 f.give(-1)
         f.give(0)
     return f

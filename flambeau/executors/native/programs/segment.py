@@ -22,6 +22,7 @@ from .layout import Layout
 from .outline import UNHELD
 from .pattern import Result
 from .results import new_arrays
+from .reuse import reuses, take
 from .skeleton import Skeleton
 from .team import team
 
@@ -49,7 +50,8 @@ class Segment:
     """
 
     __slots__ = ("form", "after", "plans", "scratch", "nanoseconds", "memory", "address", "header",
-                 "_statuses", "_arena_offsets", "_numbers", "fresh", "_new", "_alone", "_values", "is_short")
+                 "_statuses", "_arena_offsets", "_numbers", "fresh", "_new", "reused", "_alone", "_values",
+                 "is_short")
 
     def __init__(self, form: Skeleton, plans: list[Plan], signatures: Sequence[Signature],
                  layout: Layout) -> None:
@@ -65,6 +67,7 @@ class Segment:
         made = [signatures[k].outputs[r] for k, r in form.made]
         self.fresh = [g.numel for g in made], [g.dtype.numpy for g in made]
         self._new = new_arrays(*self.fresh)
+        self.reused = reuses(form, signatures)
         self._alone = [UNHELD + 1] * len(form.owned)
         self._values = _NO_VALUES
         self.is_short = self.nanoseconds < SHARED
@@ -104,11 +107,14 @@ class Segment:
         form = self.form
         # First, since it looks at who refers to an array.
         private = self._private(nodes, flat) if form.owned else None
+        fresh = self._new()
+        if self.reused and flat is not None:
+            take(self.reused, [flat[form.leaf_places[reuse.leaf]] for reuse in self.reused], fresh)
         leaves = form.leaves_of(flat) if flat is not None else [nodes[k].operands[j] for k, j in form.leaves]
         values: list[Any] = [*map(_value, leaves)]
         if form.earlier:
             values += [arrays[result] for result in form.earlier]
-        values += self._new()
+        values += fresh
         if private is not None:
             values += private
         header = self.header

@@ -187,7 +187,8 @@ class Skeleton:
         starts = [0]
         for own in pattern.sources:
             starts.append(starts[-1] + len(own))
-        self.leaves_of = _getter([starts[k] + j for k, j in self.leaves])
+        self.leaf_places = [starts[k] + j for k, j in self.leaves]
+        self.leaves_of = _getter(self.leaf_places)
         self.owned_of = _getter([starts[k] + j for k, j, _ in self.owned])
 
     def _find_results(self) -> None:
