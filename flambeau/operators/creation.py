@@ -11,9 +11,10 @@ from ..graph.geometry import Geometry, contiguous, intern
 from ..graph.operator import Operator
 from ..layouts import strides_in
 from ..size import Size
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record, record_numbers
 from ..tensor.batching import BatchedTensor, rules
 from ..tensor.construct import empty_geometry
+from ..tensor.overrides import modes
 from .copying import formatted_geometry
 from .extents import sizes_of
 from .number_range import number_for
@@ -37,7 +38,7 @@ FULL = Operator("full", _full_kernel, lambda operands, attributes: attributes[0]
 
 def filled(geometry: Geometry, value: Any, requires_grad: bool = False) -> Tensor:
     """A tensor of one value, recorded: nothing is allocated until it is looked at."""
-    out: Tensor = record(FULL, (value,), (geometry,))
+    out = record_numbers(FULL, (value,), (geometry,))
     return out if requires_grad is False or requires_grad is None else leaf(out, requires_grad)
 
 
@@ -59,6 +60,22 @@ def factory_geometry(shape: tuple[int, ...], dtype: Any, device: Any, name: str 
     if dtype is not None and not isinstance(dtype, dtypes.dtype):
         raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
     return contiguous(shape, dtype or dtypes.get_default_dtype(), devices.resolve(device))
+
+
+_INTEGERS = {int}
+
+
+def _are_extents(sizes: tuple[Any, ...]) -> bool:
+    """Whether a factory, given these and nothing else, may make its tensor at once."""
+    return {*map(type, sizes)} == _INTEGERS and min(sizes) >= 0 and not modes
+
+
+def _new_full(size: Any = None, value: Any = None, *more: Any) -> Tensor | None:
+    """``full((2, 3), 1.5)``, mostly."""
+    if more or size.__class__ is not tuple or value.__class__ not in (int, float) or not _are_extents(size):
+        return None
+    g = contiguous(size, value_dtype(value), devices.resolve(None))
+    return filled(g, number_for(value, g.dtype))
 
 
 @api("torch", out=True)
@@ -118,7 +135,7 @@ def value_dtype(value: Any) -> dtypes.dtype:
     return dtypes.number_dtype(int if isinstance(value, np.integer) else float)
 
 
-@api("torch", out=True, judge="first")
+@api("torch", out=True, judge="first", quick=_new_full)
 def full(size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
          requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:
     """A tensor of one value; the dtype follows the value.

@@ -20,8 +20,9 @@ import numpy as np
 from .. import devices, dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record, record_numbers
 from ..tensor.batching import any_batched, levels, rules
+from ..tensor.overrides import modes
 from ..tensor.warned import warn
 from .creation import leaf
 from .number_range import check_number
@@ -60,7 +61,18 @@ def _number(x: Any) -> Any:
     return x.item() if hasattr(x, "item") else x
 
 
-@api("torch", judge="first")
+def _new_range(*bounds: Any) -> Tensor | None:
+    """``arange(3)`` and ``arange(2, 5)``, mostly."""
+    if not 1 <= len(bounds) <= 2 or {*map(type, bounds)} != {int} or modes:
+        return None
+    start, end = bounds if len(bounds) == 2 else (0, bounds[0])
+    if end < start:
+        return None
+    geometry = contiguous((end - start,), dtypes.int64, devices.resolve(None))
+    return record_numbers(ARANGE, (start, 1), (geometry,))
+
+
+@api("torch", judge="first", quick=_new_range)
 def arange(
     start: Any = 0,
     end: Any = None,

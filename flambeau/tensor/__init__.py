@@ -3,11 +3,11 @@
 from . import legacy, subclass_attributes
 from .composed import composed
 from .inplace import assign, check_writable
-from .record import record, record_one, record_pair, record_scaled, record_three
+from .record import record, record_numbers, record_one, record_pair, record_scaled, record_three
 from .tape import INFERENCE, GradFn, state
 from .tensor import Tensor, check_dim, fresh
 from .views import seen, view, view_operator
 
 __all__ = ["INFERENCE", "GradFn", "Tensor", "assign", "check_dim", "check_writable", "composed", "fresh",
-           "record", "record_one", "record_pair", "record_scaled", "record_three", "seen", "state", "view",
-           "view_operator"]
+           "record", "record_numbers", "record_one", "record_pair", "record_scaled", "record_three", "seen",
+           "state", "view", "view_operator"]

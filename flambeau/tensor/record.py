@@ -306,6 +306,24 @@ def record_three(operator: Operator, a: Tensor, b: Tensor, c: Tensor | None) -> 
     return out
 
 
+def record_numbers(operator: Operator, numbers: tuple[Any, ...], attributes: tuple[Any, ...]) -> Tensor:
+    """``record`` for Python numbers, for what factories call: the same, unrolled."""
+    signature = _signatures.get((operator, attributes, *map(type, numbers)))
+    if signature is None or not signature.usual:
+        recorded: Tensor = record(operator, numbers, attributes)
+        return recorded
+    node = Node(signature, numbers, state.site or user_frame(_frame(3)))
+    _append(node)
+    out = _new(Tensor)
+    out._geometry = geometry = signature.outputs[0]
+    out._storage = Storage(node, geometry)
+    if not state.enabled and state.inference:
+        out._counter = INFERENCE
+    if len(_nodes) > settings.check_at:
+        check_budget()
+    return out
+
+
 def record_value(operator: Operator, storage: Storage, x: Tensor, attributes: tuple[Any, ...]) -> Node | None:
     """The node of an operator of a whole storage and a tensor, without a tensor or history of its own.
 
