@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .. import operators as ops
-from ..graph.geometry import contiguous, intern
+from ..graph.geometry import Geometry, contiguous, intern
+from ..graph.storage import Storage
 from ..operators.creation import FULL, filled
 from ..operators.multi_tensor import suits
 from ..tensor import Tensor
@@ -37,21 +38,24 @@ def _stands_alone(x: Tensor) -> bool:
         and not x._storage.exposed and x._counter is None and x._base is None and not x.requires_grad
 
 
-def join(column: Sequence[Tensor]) -> list[Tensor]:
-    """The tensors as parts of one new storage, one after the other."""
+def join(column: Sequence[Tensor]) -> None:
+    """Let the tensors be parts of one new storage, one after the other."""
     number = _common_number(column)
     g = column[0]._geometry
     total = sum([x._geometry.numel for x in column])
     flat = ops.cat([x.reshape(-1) for x in column]) if number is None else \
         filled(contiguous((total,), g.dtype, g.device), number)
-    storage = flat._storage
-    parts: list[Tensor] = []
     start = 0
     for x in column:
         g = x._geometry
-        parts.append(fresh(storage, intern(g.shape, g.strides, start, g.dtype, g.device)))
+        _move(x, flat._storage, intern(g.shape, g.strides, start, g.dtype, g.device))
         start += g.numel
-    return parts
+
+
+def _move(x: Tensor, storage: Storage, geometry: Geometry) -> None:
+    """Let a tensor, which others may hold, have its values elsewhere."""
+    storage.version = max(storage.version, x._storage.version)
+    x._storage, x._geometry = storage, geometry
 
 
 def _common_number(column: Sequence[Tensor]) -> int | float | None:
@@ -84,6 +88,9 @@ def whole(column: Sequence[Tensor]) -> Tensor:
     return fresh(storage, storage.flat)
 
 
-def separate(column: Sequence[Tensor]) -> list[Tensor]:
-    """The tensors, those that are parts of a joined storage as copies of their own."""
-    return [x if x._geometry.numel == x._storage.size else x.detach().clone() for x in column]
+def separate(column: Sequence[Tensor]) -> None:
+    """Give tensors that are parts of a joined storage storages of their own."""
+    for x in column:
+        if x._geometry.numel != x._storage.size:
+            own = x.detach().clone()
+            _move(x, own._storage, own._geometry)

@@ -11,7 +11,8 @@ from typing import Any
 from .. import operators as ops
 from ..tensor import Tensor
 from ._apply import apply_rule
-from ._rule_optimizer import Counters, RuleOptimizer, number
+from ._counters import Counters, number
+from ._rule_optimizer import RuleOptimizer
 
 Lists = dict[str, Sequence[Any]]
 

@@ -4,13 +4,13 @@ Note: counters. What a step needs to know of its number (the bias corrections of
 equal for all parameters that were stepped together. They are kept as Python numbers in the plan of a group,
 one set for all its parameters, so that a step creates no tensor and reads none. ``optimizer.state`` shows
 them as PyTorch does, as zero-dimensional tensors: they are written there whenever somebody asks for the
-state, and read back by the step that follows, since whoever asked may have changed them.
+state, and read back by the step that follows, since whoever asked may have changed them. Those that
+somebody still holds when that step begins are written by each step (``_counters.py``).
 """
 
 from __future__ import annotations
 
 import operator
-import struct
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from itertools import repeat
@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 
 from .. import operators as ops
 from ..autograd import enable_grad
-from ..dtypes import dtype, float32, float64, get_default_dtype
 from ..naming import own
 from ..operators.multi_tensor import gradients, suits
 from ..tensor import Tensor
@@ -26,39 +25,19 @@ from ..tensor import state as mode
 from ..tensor.overrides import active as sparse_possible
 from ._apply import Rule, apply_rule
 from ._columns import can_join, is_joined, join, separate, whole
+from ._counters import Counters, Shown, counter_tensor, held, number, shown
 from .optimizer import Optimizer
-
-Counters = dict[str, float]
-
-
-def counter_dtype() -> dtype:
-    """The dtype in which counters are shown: float32 unless float64 is the default."""
-    return float64 if get_default_dtype() == float64 else float32
-
-
-def counter_tensor(value: float) -> Tensor:
-    """A number of steps, as states hold it."""
-    return ops.tensor(float(value), dtype=counter_dtype())
-
-
-def rounded(value: float) -> float:
-    """The value that a counter has once it has been shown."""
-    return value if counter_dtype() == float64 else struct.unpack("f", struct.pack("f", float(value)))[0]
-
-
-def number(value: Any) -> Any:
-    """An option as a Python number, where it was given as a tensor with one element."""
-    return value.item() if isinstance(value, Tensor) else value
 
 
 class Cohort:
     """Parameters of one group that share their counters, with their states as columns.
 
     ``at``: where they are among the group's parameters that have gradients; None if they are all of them.
-    ``joined``: the columns as one tensor each (Note: joined states), or None.
+    ``joined``: the columns as one tensor each (Note: joined states), or None. ``shown``: its counters that
+    somebody holds.
     """
 
-    __slots__ = ("params", "at", "states", "joined", "counters", "targets", "complex_at")
+    __slots__ = ("params", "at", "states", "joined", "counters", "targets", "complex_at", "shown")
 
     def __init__(self, counters: Counters) -> None:
         self.counters = counters
@@ -68,6 +47,7 @@ class Cohort:
         self.joined: list[list[Tensor] | None] | None = None
         self.targets: list[Tensor] = []
         self.complex_at: list[int] = []
+        self.shown: list[Shown] = []
 
 
 class _Plan:
@@ -160,10 +140,12 @@ class RuleOptimizer(Optimizer):
                 return
         names = self._state_names(group)
         plan = self._plans.get(index)
-        if plan is None or not plan.fits(live, names):
+        if plan is None or not plan.fits(live, names) or self._take_back(plan):
             plan = self._make_plan(index, list(live), names, group)
         for cohort in plan.cohorts:
             numbers, flags = self._advance(group, cohort.counters)
+            for one in cohort.shown:
+                one.show(cohort.counters)
             own = grads if cohort.at is None else [grads[k] for k in cohort.at]
             for position in cohort.complex_at:
                 own[position] = ops.view_as_real(own[position])
@@ -188,7 +170,7 @@ class RuleOptimizer(Optimizer):
         """The state of a parameter that is in no plan, counters included (Note: counters)."""
         for name, value in (self._unpublished.pop(p, None) or {}).items():
             if name in self._state[p]:
-                self._state[p][name] = counter_tensor(value)
+                self._state[p][name] = shown(self._state[p][name], value)
         found: dict[str, Any] = self._state[p]
         return found
 
@@ -215,6 +197,20 @@ class RuleOptimizer(Optimizer):
     ) -> _Plan:
         self._drop_plan(index)
         self._check_group(live, group)
+        cohorts = self._cohorts_of(live, names, group)
+        for cohort in cohorts:
+            if len(cohorts) == 1:
+                cohort.at = None
+            self._lay_out(cohort, names, index not in self._laid_out)
+            cohort.shown = held(self._state, cohort.params, self.counters)
+        self._laid_out.add(index)
+        plan = self._plans[index] = _Plan(live, names, cohorts)
+        return plan
+
+    def _cohorts_of(
+        self, live: list[Tensor], names: tuple[str | None, ...], group: dict[str, Any]
+    ) -> list[Cohort]:
+        """The parameters by what they have counted; states that they have not yet are made."""
         cohorts: dict[tuple[Any, ...], Cohort] = {}
         times: Counter[Tensor] = Counter()
         for position, p in enumerate(live):
@@ -232,13 +228,7 @@ class RuleOptimizer(Optimizer):
             cohort.params.append(p)
             assert cohort.at is not None
             cohort.at.append(position)
-        for cohort in cohorts.values():
-            if len(cohorts) == 1:
-                cohort.at = None
-            self._lay_out(cohort, names, index not in self._laid_out)
-        self._laid_out.add(index)
-        plan = self._plans[index] = _Plan(live, names, list(cohorts.values()))
-        return plan
+        return list(cohorts.values())
 
     def _lay_out(self, cohort: Cohort, names: tuple[str | None, ...], first: bool) -> None:
         """Fill the columns that the rule is applied to; complex tensors are pairs of real numbers to it."""
@@ -254,17 +244,15 @@ class RuleOptimizer(Optimizer):
         cohort.targets = [ops.view_as_real(p) if p.is_complex() else p for p in cohort.params]
         cohort.states = columns[1:]
         if not cohort.complex_at and not self.defaults.get("differentiable"):
-            self._join(cohort, names, first)
+            self._join(cohort, first)
 
-    def _join(self, cohort: Cohort, names: tuple[str | None, ...], first: bool) -> None:
+    def _join(self, cohort: Cohort, first: bool) -> None:
         """Join the states, or find them joined, or take them apart (Note: joined states)."""
         used = [(k, column) for k, column in enumerate(cohort.states) if column is not None]
         if not all(is_joined(column) for _, column in used):
             move = join if first and all(can_join(x, cohort.params) for _, x in used) else separate
-            for k, column in used:
-                cohort.states[k] = moved = move(column)
-                for p, value in zip(cohort.params, moved):
-                    self._state[p][names[k]] = value
+            for _, column in used:
+                move(column)
             if move is separate:
                 return
         if used:
@@ -283,6 +271,16 @@ class RuleOptimizer(Optimizer):
         if group.get("foreach") and group.get("differentiable"):
             raise AssertionError("_foreach ops don't support autograd")
 
+    def _take_back(self, plan: _Plan) -> bool:
+        """Take counters over that were written by those who hold them; whether there are any."""
+        written = [(one, one.tensor.clone()) for cohort in plan.cohorts for one in cohort.shown
+                   if one.is_written()]
+        if written:
+            self.state  # noqa: B018  (the others are shown as they are)
+        for one, value in written:
+            one.tensor.copy_(value)
+        return bool(written)
+
     def _drop_plan(self, index: int) -> None:
         plan = self._plans.pop(index, None)
         if plan is not None:
@@ -300,7 +298,7 @@ class RuleOptimizer(Optimizer):
             self._drop_plan(index)
         for p, counters in self._unpublished.items():
             for name in self.counters:
-                self._state[p][name] = counter_tensor(counters[name])
+                self._state[p][name] = shown(self._state[p].get(name), counters[name])
         self._unpublished.clear()
         return self._state
 

@@ -8,8 +8,9 @@ from typing import Any
 from ..operators import optimizer as rules
 from ..tensor import Tensor
 from ._arguments import check_at_least_zero, check_eps, check_lr
+from ._counters import Counters
 from ._lists import step_lists
-from ._rule_optimizer import Counters, RuleOptimizer
+from ._rule_optimizer import RuleOptimizer
 from .optimizer import ParamsT
 
 __all__ = ["Adadelta", "adadelta"]

@@ -9,7 +9,8 @@ from .. import operators as ops
 from ..tensor import Tensor
 from ..type_info import finfo
 from ._arguments import check_lr
-from ._rule_optimizer import Cohort, Counters, RuleOptimizer, counter_tensor, number
+from ._counters import Counters, counter_tensor, number
+from ._rule_optimizer import Cohort, RuleOptimizer
 from .optimizer import ParamsT
 
 __all__ = ["Adafactor"]

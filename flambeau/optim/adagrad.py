@@ -9,8 +9,9 @@ from .. import operators as ops
 from ..operators import optimizer as rules
 from ..tensor import Tensor
 from ._arguments import check_at_least_zero, check_eps, check_fused, check_lr
+from ._counters import Counters, counter_tensor
 from ._lists import step_lists
-from ._rule_optimizer import Counters, RuleOptimizer, counter_tensor
+from ._rule_optimizer import RuleOptimizer
 from .optimizer import ParamsT
 
 __all__ = ["Adagrad", "adagrad"]

@@ -10,8 +10,8 @@ from .. import operators as ops
 from ..autograd import enable_grad, no_grad
 from ..tensor import Tensor
 from ._arguments import check_lr
+from ._counters import number
 from ._line_search import strong_wolfe
-from ._rule_optimizer import number
 from ._two_loop import two_loops
 from .optimizer import Optimizer, ParamsT
 

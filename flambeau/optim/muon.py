@@ -9,8 +9,8 @@ from .. import operators as ops
 from ..dtypes import bfloat16
 from ..tensor import Tensor
 from ._arguments import check_lr
+from ._counters import number
 from ._parameterwise import ParameterwiseOptimizer
-from ._rule_optimizer import number
 from .optimizer import ParamsT
 
 __all__ = ["Muon"]

@@ -78,3 +78,41 @@ def test_options_that_do_not_go_together(
         return outcome(lambda: getattr(framework.optim, name)([p], **given).step())[0]
 
     assert run(torch) == run(oracle)
+
+
+_HELD = {
+    "counter": lambda optimizer, p: optimizer.state[p]["step"],
+    "state": lambda optimizer, p: optimizer.state[p],
+    "states": lambda optimizer, p: optimizer.state,
+    "average": lambda optimizer, p: optimizer.state[p]["exp_avg"],
+}
+
+
+@pytest.mark.parametrize("between", ["nothing", "loaded", "frozen", "written"])
+@pytest.mark.parametrize("what", _HELD)
+@pytest.mark.parametrize("name", ["Adam", "NAdam"])
+def test_what_is_held_of_a_state_follows_the_steps(
+    torch: ModuleType, oracle: ModuleType, name: str, what: str, between: str
+) -> None:
+    def run(framework: ModuleType) -> Any:
+        ps = [framework.nn.Parameter(framework.full((2, k), float(k))) for k in (1, 2, 3)]
+        optimizer = getattr(framework.optim, name)(ps, lr=0.1)
+        found = []
+        held: Any = None
+        for step in range(5):
+            optimizer.zero_grad()
+            sum((p**3).sum() for p in ps if p.requires_grad).backward()
+            optimizer.step()
+            if step == 1:
+                if between == "loaded":
+                    optimizer.load_state_dict(optimizer.state_dict())
+                held = _HELD[what](optimizer, ps[0])
+                if between == "frozen":
+                    ps[1].requires_grad_(False)
+            elif step == 2 and between == "written" and what == "counter":
+                held.fill_(7)
+            if held is not None:
+                found.append(plain(held[ps[0]] if what == "states" else held))
+        return found, plain(optimizer.state_dict()["state"])
+
+    assert_same_state(run(torch), run(oracle))
