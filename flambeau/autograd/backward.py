@@ -15,6 +15,7 @@ from ..tensor.tape import GradFn
 from .accumulating import accumulate_grad
 from .batched import batched_grad
 from .engine import Walk, reachable_to
+from .formal import reached_from
 from .grad_mode import set_grad_enabled
 from .starting import inputs_of, outputs_of, place_of, start_of, starting_gradients
 from .templates import TemplateWalk, may_replay
@@ -148,7 +149,10 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     found = _gradients_of(roots, starting, wanted, create_graph if retain_graph is None else retain_graph,
                           create_graph)
     results = []
+    reached = reached_from(map(start_of, roots)) if any(one is None for one in found) else set()
     for i, (x, one) in enumerate(zip(wanted, found)):
+        if one is None and (place_of(x) or id(x)) in reached:
+            one = zeros_like(x, requires_grad=create_graph)
         if one is None and not allow:
             raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the "
                                "graph. Set allow_unused=True if this is the desired behavior.")

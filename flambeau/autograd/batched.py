@@ -44,7 +44,7 @@ def _release(roots: Sequence[Tensor]) -> None:
             continue
         seen.add(id(fn))
         if fn.signature is not None:
-            fn.saved = None if fn.saved else fn.saved
+            fn.saved = None if fn.plan.frees else fn.saved
         elif hasattr(fn, "release"):
             fn.release()
         targets = [edge[0] if edge.__class__ is tuple else edge for edge in fn.edges]

@@ -20,6 +20,7 @@ from ..tensor import Tensor, overrides, record_pair, state
 from ..tensor.tape import GradFn, SavedTensor
 from .accumulating import accumulate_grad, sum_with_sparse
 from .anomaly_mode import check_nan, describe_forward
+from .formal import formally
 
 _new = object.__new__
 FREED = (
@@ -108,10 +109,10 @@ class Walk:
     def pass_on(self, fn: GradFn, results: Sequence[Any]) -> None:
         """Let go of what fn kept, and give its operands' gradients to its edges."""
         if not self.retain:
-            if fn.saved:
-                fn.saved = None
-            elif fn.signature is None:
+            if fn.signature is None:
                 fn.release()
+            elif fn.plan.frees:
+                fn.saved = None
         self.at = fn.sequence
         for target, grad in zip(fn.edges, results):
             if target is not None and grad is not None:
@@ -181,11 +182,15 @@ def _by_rules(fn: GradFn, grads: list[Any]) -> Sequence[Any]:
             if needs[i]:
                 results[i] = fit(d.rule(fn, grad, *[kept(fn, k) for k in d.keeps]),
                                  fn.signature.geometries[i])
+                if d.formal and state.enabled:
+                    results[i] = formally(results[i], fn, d.formal)
         elif any([needs[i] for i in positions]):  # noqa: C419 (a list is faster than a generator)
             several = d.rule(fn, grad, *[kept(fn, k) for k in d.keeps])
             for i, one in zip(positions, several):
                 if needs[i]:
                     results[i] = fit(one, fn.signature.geometries[i])
+                    if d.formal and state.enabled:
+                        results[i] = formally(results[i], fn, d.formal)
     return results
 
 

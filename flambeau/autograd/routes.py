@@ -97,7 +97,7 @@ class Route:
             flow[-1:] = self.recorder(flow)
         if not asked.retain:
             for stop in self.stops:
-                if found[stop[0]].saved:
+                if stop[2].frees:
                     found[stop[0]].saved = None
         return [(found[at], (flow[place], reading)) for at, place, reading in self.leaves]
 

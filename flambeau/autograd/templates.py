@@ -146,7 +146,7 @@ class TemplateWalk(Walk):
                 node = Node(signature, (values[pick],) if pick.__class__ is int else pick(values), site)
                 _append(node)
                 values.append(node)
-            if saved and not retain:
+            if plan.frees and not retain:
                 fn.saved = None
             edges = fn.edges
             for i, place, read in template.results:

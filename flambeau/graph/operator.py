@@ -21,14 +21,28 @@ class Derivative:
 
     ``rule(ctx, grad_output, *kept)`` returns one gradient, or a tuple of them where ``operands`` has several.
     ``keeps`` are positions of what the rule is given: operand i as i, output i as ``~i``.
+
+    PyTorch's rules save more, or less, where their formulas are others. It shows in two ways. ``once``:
+    whether backward may go only once through the operation without ``retain_graph`` (None: if the rule keeps
+    a tensor). ``formal``: operands of which a gradient is a function in PyTorch, though a constant one, so
+    that under ``create_graph`` it requires a gradient where they do.
     """
 
-    __slots__ = ("rule", "operands", "keeps")
+    __slots__ = ("rule", "operands", "keeps", "once", "formal")
 
-    def __init__(self, rule: Callable[..., Any], operands: tuple[int, ...], keeps: tuple[int, ...]) -> None:
+    def __init__(self, rule: Callable[..., Any], operands: tuple[int, ...], keeps: tuple[int, ...],
+                 once: bool | None, formal: tuple[int, ...]) -> None:
         self.rule = rule
         self.operands = operands
         self.keeps = keeps
+        self.once = once
+        self.formal = formal
+
+    def frees(self, geometries: tuple[Any, ...]) -> bool:
+        """Whether a backward pass lets go of something, so that no other can follow."""
+        if self.once is not None:
+            return self.once
+        return any(k < 0 or isinstance(geometries[k], Geometry) for k in self.keeps)
 
 
 class Rows:
@@ -103,15 +117,19 @@ class Operator:
     def __repr__(self) -> str:
         return f"<operator {self.name}>"
 
-    def derivative(self, *names: str, keeps: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def derivative(self, *names: str, keeps: str = "", once: bool | None = None,
+                   formal: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Declare the gradient rule of the operands ``names``.
 
         ``keeps`` names what the rule reads beside the gradient: operands by parameter name, ``output`` or
-        ``output1``, ... for results; the rule gets them as arguments in this order.
+        ``output1``, ... for results; the rule gets them as arguments in this order. ``once``, ``formal``:
+        see ``Derivative``.
         """
         def declare(rule: Callable[..., Any]) -> Callable[..., Any]:
             positions = tuple(self.parameters.index(name) for name in names)
-            self.derivatives.append(Derivative(rule, positions, tuple(map(self._position, keeps.split()))))
+            of = tuple(map(self.parameters.index, formal.split()))
+            self.derivatives.append(
+                Derivative(rule, positions, tuple(map(self._position, keeps.split())), once, of))
             self.differentiable = True
             return rule
         return declare

@@ -11,7 +11,7 @@ from ..type_info import finfo
 from .comparison import where
 from .complaints import FAILURES
 from .definition import arithmetic_dtype, pointwise_operator
-from .domain import BOOL, COMPLEX, NOT_FLOATING, not_implemented, refuse
+from .domain import BOOL, COMPLEX, NOT_FLOATING, formal_operand, not_implemented, refuse
 from .exponential import sigmoid
 from .number_range import number_for
 from .out import UNCONVERTED
@@ -41,6 +41,9 @@ refuse(RELU, "relu", COMPLEX, message="clamp is not supported for complex types"
 @RELU.derivative("input", keeps="output")
 def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
     return record(RECTIFIED_GRADIENT, (grad, output, 0))
+
+
+formal_operand(RECTIFIED_GRADIENT, "result")
 
 
 @RECTIFIED_GRADIENT.derivative("grad", keeps="result threshold")
@@ -90,6 +93,9 @@ def _(ctx: Any, grad: Tensor, input: Tensor, negative_slope: Any) -> Tensor:
     return record(LEAKY_RELU_BACKWARD, (grad, input, negative_slope))
 
 
+formal_operand(LEAKY_RELU_BACKWARD, "input")
+
+
 @LEAKY_RELU_BACKWARD.derivative("grad", keeps="input negative_slope")
 def _(ctx: Any, grad: Tensor, input: Tensor, negative_slope: Any) -> Tensor:
     return record(LEAKY_RELU_BACKWARD, (grad, input, negative_slope))
@@ -120,6 +126,9 @@ refuse(HARDTANH, "hardtanh", COMPLEX, message="clamp is not supported for comple
 @HARDTANH.derivative("input", keeps="input min_val max_val")
 def _(ctx: Any, grad: Tensor, input: Tensor, min_val: Any, max_val: Any) -> Tensor:
     return record(HARDTANH_BACKWARD, (grad, input, min_val, max_val))
+
+
+formal_operand(HARDTANH_BACKWARD, "input")
 
 
 @HARDTANH_BACKWARD.derivative("grad", keeps="input min_val max_val")
@@ -217,6 +226,7 @@ def _shrunk(ctx: Any, grad: Tensor, input: Tensor, lambd: Any) -> Tensor:
 HARDSHRINK.derivative("input", keeps="input lambd")(_shrunk)
 SOFTSHRINK.derivative("input", keeps="input lambd")(_shrunk)
 SHRINK_BACKWARD.derivative("grad", keeps="input lambd")(_shrunk)
+formal_operand(SHRINK_BACKWARD, "input")
 
 
 @api("torch", "Tensor", "nn.functional", out=UNCONVERTED)
@@ -268,7 +278,7 @@ refuse(HARDSIGMOID, "hardsigmoid_cpu", *NOT_FLOATING)
 refuse(HARDSWISH, "hardswish_cpu", *NOT_FLOATING)
 
 
-@HARDSIGMOID.derivative("input", keeps="input")
+@HARDSIGMOID.derivative("input", keeps="input", formal="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     return where((input > -3) & (input < 3), grad / 6, 0)
 

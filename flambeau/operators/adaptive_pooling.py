@@ -11,7 +11,7 @@ from .. import dtypes, layouts
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record
 from .arguments import is_integer, type_in_words
-from .banded import Band, band_of, banded_product
+from .banded import AVERAGES, Band, band_of, banded_product
 from .copying import contiguous_copy
 from .definition import arithmetic_dtype, operator
 from .domain import not_implemented
@@ -80,7 +80,8 @@ def _adaptive_avg(x: Tensor, output_size: Any, dims: int) -> Tensor:
     wide = (gradient_like(x) if dims == 2 else contiguous_gradient(x)).to(arithmetic_dtype(x.dtype))
     for d, count in zip(range(-dims, 0), sizes):
         if wide.shape[d] != count:
-            wide = banded_product(wide, d, _averages(wide.shape[d], count)) if count else wide.narrow(d, 0, 0)
+            wide = banded_product(wide, d, _averages(wide.shape[d], count), AVERAGES) if count \
+                else wide.narrow(d, 0, 0)
     return contiguous_copy(wide.to(x.dtype), _format(x, dims))
 
 
@@ -147,7 +148,7 @@ def ADAPTIVE_MAX_POOL(m: Any, input: Any, sizes: Ints) -> Any:
     return values, indices
 
 
-@ADAPTIVE_MAX_POOL.derivative("input", keeps="output1")
+@ADAPTIVE_MAX_POOL.derivative("input", keeps="output1", formal="input")
 def _(ctx: Any, grads: Any, indices: Tensor) -> Any:
     dims = len(ctx.attributes[0])
     if grads[0] is None:

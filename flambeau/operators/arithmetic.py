@@ -198,7 +198,7 @@ def mul(m: Any, input: Any, other: Any) -> Any:
 MUL = mul.operator
 
 
-@mul.derivative("input", keeps="other")
+@mul.derivative("input", keeps="other", once=True)
 def _(ctx: Any, grad: Tensor, other: Any) -> Tensor:
     return grad * conjugate(other)
 
@@ -283,7 +283,7 @@ _declare_addcmul(ADDCMUL, " value")
 _declare_addcmul(ADDCMUL_ONE)
 
 
-@ADDCDIV.derivative("input")
+@ADDCDIV.derivative("input", once=True)
 def _(ctx: Any, grad: Tensor) -> Tensor:
     return grad
 

@@ -88,7 +88,7 @@ def AVG_POOL_BACKWARD(m: Any, grad: Any, shape: Ints, kernel: Ints, stride: Ints
     return padded[(..., *(slice(p, p + n) for p, n in zip(padding, space)))]
 
 
-@AVG_POOL.derivative("input")
+@AVG_POOL.derivative("input", once=True, formal="input")
 def _(ctx: Any, grad: Tensor) -> Tensor:
     g = ctx.operand_geometry(0)
     last = (True,) if len(ctx.attributes[0]) == 2 and suggests_last(g) else ()

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..dtypes import dtype as Dtype
 from ..graph.geometry import Geometry
+from ..graph.operator import Operator
 from ..tensor import Tensor, record
 from ..tensor.construct import from_array
 from .definition import operator
@@ -90,8 +91,7 @@ def _geometry(operands: Any, attributes: Any) -> Geometry:
     return suggested_geometry(shape, x)
 
 
-@operator("banded_product", _geometry, price=per_element(4.0))
-def BANDED(m: Any, input: Any, table: Any, transpose: Any, count: int, dim: int) -> Any:
+def _banded(m: Any, input: Any, table: Any, transpose: Any, count: int, dim: int) -> Any:
     """input[..., n, ...] times a matrix (n, count) along ``dim``, which is counted from the end."""
     starts, *taps = table.reshape(-1, count)
     shape = (-1, *[1] * (-1 - dim))
@@ -103,14 +103,20 @@ def BANDED(m: Any, input: Any, table: Any, transpose: Any, count: int, dim: int)
     return total
 
 
-@BANDED.derivative("input", keeps="table transpose")
-def _(ctx: Any, grad: Tensor, table: Tensor, transpose: Tensor) -> Tensor:
+def _gradient(ctx: Any, grad: Tensor, table: Tensor, transpose: Tensor) -> Tensor:
     _, dim = ctx.attributes
     return record(BANDED, (grad, transpose, table), (ctx.operand_geometry(0).shape[dim], dim))
 
 
-def banded_product(x: Tensor, dim: int, band: Band) -> Tensor:
+BANDED = operator("banded_product", _geometry, price=per_element(4.0))(_banded)
+AVERAGES = operator("banded_product", _geometry, price=per_element(4.0))(_banded)   # of adaptive pooling
+BANDED.derivative("input", keeps="table transpose", once=False)(_gradient)
+AVERAGES.derivative("input", keeps="table transpose", formal="input")(_gradient)
+
+
+def banded_product(x: Tensor, dim: int, band: Band, kind: Operator | None = None) -> Tensor:
     """x times the band along one dimension."""
     table, transpose = band.tables(x.dtype)
-    return record(BANDED, (x, from_array(table, device=x.device), from_array(transpose, device=x.device)),
+    return record(kind or BANDED,
+                  (x, from_array(table, device=x.device), from_array(transpose, device=x.device)),
                   (band.count, dim - x.ndim if dim >= 0 else dim))

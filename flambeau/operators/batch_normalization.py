@@ -69,7 +69,7 @@ def _(ctx: Any, grads: Any, input: Tensor, mean: Tensor, rstd: Tensor) -> Any:
     return (grads[0] * ((input - mean.reshape(shape)) * rstd.reshape(shape))).sum((0, *range(2, input.ndim)))
 
 
-@BATCH_NORM.derivative("bias")
+@BATCH_NORM.derivative("bias", once=True, formal="input weight")
 def _(ctx: Any, grads: Any) -> Any:
     if grads[0] is None:
         return None

@@ -272,12 +272,12 @@ POLAR = pointwise_operator(
 COMPLEX_OF.infer = POLAR.infer = _complex_geometry
 
 
-@COMPLEX_OF.derivative("real")
+@COMPLEX_OF.derivative("real", once=True)
 def _(ctx: Any, grad: Tensor) -> Tensor:
     return real(grad)
 
 
-@COMPLEX_OF.derivative("imag")
+@COMPLEX_OF.derivative("imag", once=True)
 def _(ctx: Any, grad: Tensor) -> Tensor:
     return imag(grad)
 

@@ -143,13 +143,13 @@ def CONVOLUTION_WEIGHT(m: Any, grad: Any, input: Any, kernel: Ints, stride: Ints
 
 # --- derivatives --------------------------------------------------------------------------------------------
 
-@CONVOLUTION.derivative("input", keeps="weight")
+@CONVOLUTION.derivative("input", keeps="weight", formal="input weight")
 def _(ctx: Any, grad: Tensor, weight: Tensor) -> Tensor:
     return record(CONVOLUTION_INPUT, (grad, _conj(weight)),
                   (tuple(ctx.operand_geometry(0).shape[2:]), *ctx.attributes))
 
 
-@CONVOLUTION.derivative("weight", keeps="input")
+@CONVOLUTION.derivative("weight", keeps="input", formal="input weight")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     weight = ctx.operand_geometry(1)    # as which its gradient lies, since leaves ask for that
     last = (True,) if suggests_last(weight) else ()
@@ -157,12 +157,12 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
                   (tuple(weight.shape[2:]), *ctx.attributes[:4], *last))
 
 
-@CONVOLUTION.derivative("bias")
+@CONVOLUTION.derivative("bias", once=True, formal="input weight")
 def _(ctx: Any, grad: Tensor) -> Tensor:
     return grad.sum((0, *range(2, grad.dim())))
 
 
-@CONVOLUTION_INPUT.derivative("grad", keeps="weight")
+@CONVOLUTION_INPUT.derivative("grad", keeps="weight", formal="grad weight")
 def _(ctx: Any, grad: Tensor, weight: Tensor) -> Tensor:
     result: Tensor = record(CONVOLUTION, (grad, _conj(weight), None), ctx.attributes[1:])
     # output padding of a whole stride adds places without a source
@@ -172,7 +172,7 @@ def _(ctx: Any, grad: Tensor, weight: Tensor) -> Tensor:
     return result
 
 
-@CONVOLUTION_INPUT.derivative("weight", keeps="grad")
+@CONVOLUTION_INPUT.derivative("weight", keeps="grad", formal="grad weight")
 def _(ctx: Any, grad: Tensor, output_grad: Tensor) -> Tensor:
     kernel = tuple(ctx.operand_geometry(1).shape[2:])
     return record(CONVOLUTION_WEIGHT, (_conj(output_grad), grad), (kernel, *ctx.attributes[1:]))

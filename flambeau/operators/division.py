@@ -53,14 +53,14 @@ def floored_by(op: Operator, input: Any, other: Any) -> Operator:
 
 
 _DIVIDED = frozenset((dtypes.int64, dtypes.int32))
-zero_gradient(DIV_FLOOR, "input", "other")
-zero_gradient(DIV_TRUNC, "input", "other")
+zero_gradient(DIV_FLOOR, "input", "other", once=True)
+zero_gradient(DIV_TRUNC, "input", "other", once=True)
 
 
 refuse_derivative(FLOOR_DIVIDE, "floor_divide", "input", "other")
 
 
-@TRUE_DIVIDE.derivative("input", keeps="other")
+@TRUE_DIVIDE.derivative("input", keeps="other", once=True)
 def _(ctx: Any, grad: Tensor, other: Any) -> Tensor:
     return grad / conjugate(other)
 

@@ -115,10 +115,18 @@ def _called(function: Callable[..., Any], second: str) -> Callable[..., Any]:
     return named
 
 
-def zero_gradient(op: Operator, *names: str) -> None:
+def zero_gradient(op: Operator, *names: str, once: bool | None = None) -> None:
     """Declare that the gradient of the operands is zero: piecewise constant functions."""
     for each in names:
-        op.derivative(each)(lambda ctx, grad: zeros_like(grad))
+        op.derivative(each, once=once)(lambda ctx, grad: zeros_like(grad))
+
+
+def formal_operand(op: Operator, name: str) -> None:
+    """Declare that the result is a function of ``name`` too, though constant around almost every point.
+
+    Its gradient is zero, which is not sent on where the first operand has one: ``autograd.grad`` knows.
+    """
+    op.derivative(name)(lambda ctx, grad: None if ctx.needs[0] else zeros_like(grad))
 
 
 

@@ -77,7 +77,7 @@ def _gradient(ctx: Any, grads: Any, indices: Tensor) -> Any:
 
 
 for _op in _OPERATORS.values():
-    _op.derivative("input", keeps="output1")(_gradient)
+    _op.derivative("input", keeps="output1", formal="input")(_gradient)
 
 
 def _check(x: Tensor, kernel: Ints, sizes: Ints, samples: Tensor, dims: int) -> None:

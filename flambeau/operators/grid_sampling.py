@@ -122,7 +122,7 @@ def _sample(input: Tensor, grid: Tensor, mode: str, padding_mode: str, align_cor
     return found.to(input.dtype)
 
 
-@GRID_SAMPLE.derivative("input", "grid", keeps="input grid")
+@GRID_SAMPLE.derivative("input", "grid", keeps="input grid", formal="input")
 def _(ctx: Any, grad: Tensor, input: Tensor, grid: Tensor) -> Any:
     (how,) = ctx.attributes
     by_input, by_grid = ctx.needs[:2]
@@ -141,7 +141,9 @@ def _differentiable(needs: Any, grad: Tensor, input: Tensor, grid: Tensor, how: 
     fresh = [input.view_as(input), grid.view_as(grid)]
     output = written_out(fresh[0], fresh[1], how.mode, how.padding, how.align_corners)
     wanted = [x for x, need in zip(fresh, needs) if need]
-    found = iter(gradients_of([output], wanted, [grad], create_graph=True, allow_unused=True))
+    if not output.requires_grad:    # the nearest of pixels that want no gradient
+        return [x.new_zeros(x.shape) if need else None for x, need in zip(fresh, needs)]
+    found = iter(gradients_of([output], wanted, [grad], create_graph=True, materialize_grads=True))
     return [next(found) if need else None for need in needs[:2]]
 
 

@@ -24,7 +24,7 @@ SELECT_IN_FORMAT = operator("index_select", _selected)(INDEX_SELECT.kernel)
 ADD_IN_FORMAT = operator("index_select_backward", _added)(INDEX_SELECT_BACKWARD.kernel)
 
 
-@SELECT_IN_FORMAT.derivative("input", keeps="index")
+@SELECT_IN_FORMAT.derivative("input", keeps="index", once=False)
 def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
     return record(ADD_IN_FORMAT, (grad, index), (ctx.attributes[0], ctx.operand_geometry(0).shape))
 

@@ -78,7 +78,7 @@ def _(ctx: Any, grads: Any, input: Tensor, mean: Tensor, rstd: Tensor) -> Any:
     return _leading_sum(grads[0].to(wide) * xhat, weight.ndim).to(weight.dtype)
 
 
-@LAYER_NORM.derivative("bias")
+@LAYER_NORM.derivative("bias", once=True, formal="input weight bias")
 def _(ctx: Any, grads: Any) -> Any:
     return None if grads[0] is None else _leading_sum(grads[0], ctx.operand_geometry(2).ndim)
 

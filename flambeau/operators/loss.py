@@ -109,7 +109,7 @@ def _places(index: Any, axis: int) -> Any:
     return (outer, index, *rest)
 
 
-@NLL_LOSS.derivative("input", keeps="target weight output1")
+@NLL_LOSS.derivative("input", keeps="target weight output1", formal="input")
 def _(ctx: Any, grads: Any, target: Tensor, weight: Any, total: Tensor) -> Any:
     g = ctx.operand_geometry(0)
     if grads[0] is None:

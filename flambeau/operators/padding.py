@@ -130,7 +130,8 @@ def _bordered_gradient(ctx: Any, grad: Tensor) -> Tensor:
 
 def _border_operator(grad_name: str) -> Operator:
     made = operator("border_pad", _bordered_geometry, grad_name=grad_name)(_bordered)
-    made.derivative("input")(_bordered_gradient)
+    formal = "" if grad_name == "CopySlices" else "input"
+    made.derivative("input", once=True, formal=formal)(_bordered_gradient)
     return made
 
 

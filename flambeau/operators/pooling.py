@@ -149,7 +149,7 @@ def POOL_GATHER(m: Any, input: Any, indices: Any, dims: int) -> Any:
     return np.take_along_axis(input.reshape(rows, -1), indices.reshape(rows, -1), 1).reshape(indices.shape)
 
 
-@MAX_POOL.derivative("input", keeps="output1")
+@MAX_POOL.derivative("input", keeps="output1", formal="input")
 def _(ctx: Any, grads: Any, indices: Tensor) -> Any:
     dims = len(ctx.attributes[0])
     if grads[0] is None:
@@ -157,7 +157,7 @@ def _(ctx: Any, grads: Any, indices: Tensor) -> Any:
     return record(POOL_SCATTER, (grads[0], indices), (tuple(ctx.operand_geometry(0).shape[-dims:]), dims))
 
 
-@MAX_POOL_VALUES.derivative("input", keeps="input")
+@MAX_POOL_VALUES.derivative("input", keeps="input", formal="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     _, indices = record(MAX_POOL, (input.detach(),), ctx.attributes)
     dims = len(ctx.attributes[0])

@@ -268,12 +268,12 @@ def _(ctx: Any, grad: Tensor, value: Tensor, gate: Tensor) -> Tensor:
 PRELU = pointwise_operator("prelu_kernel", lambda m, input, weight: m.where(input > 0, input, input * weight))
 
 
-@PRELU.derivative("input", keeps="input weight")
+@PRELU.derivative("input", keeps="input weight", formal="input weight")
 def _(ctx: Any, grad: Tensor, input: Tensor, weight: Tensor) -> Tensor:
     return where(input > 0, grad, grad * weight)
 
 
-@PRELU.derivative("weight", keeps="input")
+@PRELU.derivative("weight", keeps="input", formal="input weight")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     return where(input > 0, 0, grad * input)
 
@@ -316,7 +316,7 @@ RRELU = Operator("rrelu_with_noise", lambda m, input, noise: m.multiply(input, n
 refuse(RRELU, "rrelu_with_noise_out_cpu", *INTEGRAL, COMPLEX)
 
 
-@RRELU.derivative("input", keeps="noise")
+@RRELU.derivative("input", keeps="noise", formal="input")
 def _(ctx: Any, grad: Tensor, noise: Tensor) -> Tensor:
     return grad * noise.to(grad.dtype)
 

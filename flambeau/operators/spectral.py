@@ -85,7 +85,7 @@ def _gradient(ctx: Any, grad: Tensor) -> Tensor:
 
 def _operator(grad_name: str) -> Operator:
     op = operator("fft", _geometry_of, grad_name=grad_name, price=per_element(5.0))(_kernel)
-    op.derivative("input")(_gradient)
+    op.derivative("input", once=grad_name == "FftR2CBackward0")(_gradient)
     return op
 
 
@@ -98,7 +98,8 @@ _OPERATORS = {
 
 def _run(x: Tensor, *attributes: Any) -> Tensor:
     """Record a transform (dims, sizes, kind, inverse, norm)."""
-    return record(_OPERATORS[attributes[2]], (x,), attributes)
+    real = not x.dtype.is_complex and len(attributes[0]) == 1   # others are converted first, in PyTorch
+    return record(_OPERATORS["r2c" if real else attributes[2]], (x,), attributes)
 
 
 def _c2r_gradient(grad: Tensor, dims: tuple[int, ...], sizes: tuple[int, ...], norm: str) -> Tensor:

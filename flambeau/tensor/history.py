@@ -48,7 +48,8 @@ def _made_plan(signature: Signature, needs: tuple[bool, ...]) -> TapePlan:
     if not rules:
         return _NO_GRADIENT
     kept = dict.fromkeys([k for d in rules for k in d.keeps])
-    return TapePlan(needs, tuple(kept), signature.single, operator.grad_class)
+    frees = any(d.frees(signature.geometries) for d in rules)
+    return TapePlan(needs, tuple(kept), signature.single, operator.grad_class, frees)
 
 
 def attach(operator: Operator, signature: Signature, operands: Sequence[Any],
@@ -177,14 +178,8 @@ def attach_scaled(signature: Signature, x: Tensor, number: Any, out: Tensor) -> 
         _keep_watched(made, (x, number), (out,))
     elif not plan.kept:
         made.saved = ()
-    elif plan.kept == _NUMBER:
-        made.saved = _NO_TENSOR
     else:
         made.saved = _kept(plan.kept, (x, number), (out,))
-
-
-_NUMBER = (1,)  # what a product with a number keeps
-_NO_TENSOR = (None, None)   # which is let go of as well: backward goes once through it, as in PyTorch
 
 
 def attach_two(signature: Signature, a: Tensor, b: Tensor, out: Tensor) -> None:

@@ -126,18 +126,21 @@ class TapePlan:
     """What the GradFns of one signature have in common that want gradients of the same operands.
 
     ``kept`` is what their rules keep: positions of operands, and of results as ``~i``. ``single``: there is
-    one result. ``met`` (the number of the first backward pass that came by), ``times`` (that rules ran in
-    it), ``templates``, ``room`` (for so many more) and ``turn`` belong to ``autograd.templates``.
+    one result. ``frees``: backward lets go of what was kept, and goes through once. ``met`` (the number of
+    the first backward pass that came by), ``times`` (that rules ran in it), ``templates``, ``room`` (for so
+    many more) and ``turn`` belong to ``autograd.templates``.
     """
 
-    __slots__ = ("needs", "kept", "single", "grad_class", "met", "times", "templates", "room", "turn")
+    __slots__ = ("needs", "kept", "single", "grad_class", "frees", "met", "times", "templates", "room",
+                 "turn")
 
     def __init__(self, needs: tuple[bool, ...], kept: tuple[int, ...], single: bool,
-                 grad_class: type[GradFn]) -> None:
+                 grad_class: type[GradFn], frees: bool = False) -> None:
         self.needs = needs
         self.kept = kept
         self.single = single
         self.grad_class = grad_class
+        self.frees = frees
         self.met = self.times = 0
         self.forget_templates(0)
 

@@ -1,0 +1,85 @@
+"""What PyTorch's rules save: who may go twice through an operation, and whose gradients require gradients."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.oracle
+
+# x is (2, 6), y is (2, 6), i is (1, 2, 4, 6), w is (2, 2, 3, 3): all want gradients.
+EXPRESSIONS = [
+    "F.avg_pool1d(x, 2)", "F.avg_pool2d(i, 2)", "F.avg_pool3d(i[None], 2)", "F.adaptive_avg_pool1d(x, 4)",
+    "F.adaptive_avg_pool2d(i, 3)", "F.adaptive_avg_pool3d(i[None], (1, 2, 2))", "F.max_pool1d(x, 2)",
+    "F.max_pool2d(i, 2)", "F.max_pool2d(i, 2, return_indices=True)[0]", "F.adaptive_max_pool2d(i, 3)",
+    "F.interpolate(i, scale_factor=2)", "F.interpolate(i, scale_factor=2, mode='bilinear')",
+    "F.interpolate(i, scale_factor=2, mode='bicubic')", "F.interpolate(i, size=(2, 3), mode='area')",
+    "F.interpolate(x[None], scale_factor=2, mode='linear')", "F.pad(x[None], (1, 1), mode='reflect')",
+    "F.pad(x[None], (1, 1), mode='replicate')", "F.pad(x[None], (1, 1))", "F.conv2d(i, w, x[:, 0])",
+    "F.conv2d(i, w.detach())", "F.conv2d(i.detach(), w)", "F.conv2d(i.detach(), w.detach(), x[:, 0])",
+    "F.conv_transpose2d(i, w.detach())", "F.layer_norm(x, (6,), y[0], y[1])",
+    "F.layer_norm(x.detach(), (6,), y[0].detach(), y[1])",
+    "F.batch_norm(x.detach(), None, None, y[0].detach(), y[1], training=True)", "x * 2", "x / 2",
+    "x.clone().div_(2)", "x.clone().mul_(2)", "x * y", "x * y.detach()", "x / y.detach()", "x + 2", "x - y",
+    "torch.addcdiv(x, y.detach(), y.detach() + 3)", "torch.addcmul(x, y.detach(), y.detach())",
+    "torch.complex(x, y).real", "torch.copysign(x.detach(), y)", "torch.div(x, y, rounding_mode='floor')",
+    "torch.div(x, 2, rounding_mode='trunc')", "torch.fft.fft(x).real", "torch.fft.fft2(x).real",
+    "torch.fft.rfft(x).real", "torch.fft.ifft(torch.complex(x, y).detach() * x).real", "x.sum()",
+    "x.mean(1)", "x.expand(3, 2, 6)", "x[:, 1:]", "torch.cat([x, y])", "F.relu(x)", "F.relu6(x)",
+    "F.leaky_relu(x)", "F.elu(x)", "F.hardtanh(x)", "F.hardshrink(x)", "F.softshrink(x)",
+    "F.hardsigmoid(x)", "F.threshold(x, 0.1, 1.0)", "F.prelu(x, y[0, :1].detach())",
+    "F.prelu(x.detach(), y[0, :1])", "F.rrelu(x, training=True)", "x.abs()", "x.clamp(0, 1)",
+    "torch.maximum(x, y)", "x.amax(1)", "F.nll_loss(x, torch.tensor([0, 1]))",
+    "F.grid_sample(i, y.reshape(1, 3, 2, 2).detach(), align_corners=False)",
+    "F.grid_sample(i.detach(), y.reshape(1, 3, 2, 2), align_corners=False)",
+]
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_what_is_saved_is_what_pytorch_saves(
+    torch: ModuleType, oracle: ModuleType, expression: str
+) -> None:
+    def run(framework: ModuleType) -> Any:
+        def numbers(*shape: int) -> Any:
+            count = framework.Size(shape).numel()
+            values = framework.arange(count, dtype=framework.float64) * 0.37 % 2 - 0.9
+            return values.reshape(shape).requires_grad_()
+
+        leaves = [numbers(2, 6), numbers(2, 6), numbers(1, 2, 4, 6), numbers(2, 2, 3, 3)]
+        names = {"torch": framework, "F": framework.nn.functional, **dict(zip("xyiw", leaves))}
+        y = eval(expression, names)
+        grads = framework.autograd.grad(y.sum(), leaves, create_graph=True, allow_unused=True)
+        found: list[Any] = [None if g is None else g.requires_grad for g in grads]
+        y = eval(expression, names)
+        y.sum().backward()
+        try:
+            y.sum().backward()
+        except RuntimeError as error:
+            found.append(str(error))
+        return found
+
+    assert run(torch) == run(oracle)
+
+
+@pytest.mark.parametrize("layer", ["ReLU()", "LeakyReLU()", "ReLU6()", "Hardtanh()", "Softshrink(0.1)",
+                                   "Threshold(0.1, 1)", "ELU()", "Tanh()", "Hardshrink()"])
+def test_second_derivatives_of_networks_of_straight_pieces_are_zero(
+    torch: ModuleType, oracle: ModuleType, layer: str
+) -> None:
+    def run(framework: ModuleType) -> Any:
+        nn = framework.nn
+        network = nn.Sequential(nn.Linear(1, 4), eval(f"nn.{layer}", {"nn": nn}), nn.Linear(4, 1)).double()
+        with framework.no_grad():
+            for p in network.parameters():
+                p.copy_(framework.linspace(-1, 1, p.numel(), dtype=p.dtype).reshape(p.shape) + 0.1)
+        x = framework.tensor([[-0.7], [0.2], [0.9]], dtype=framework.float64, requires_grad=True)
+        slope, = framework.autograd.grad(network(x).sum(), x, create_graph=True)
+        wanted = [x, *network.parameters()]
+        found = framework.autograd.grad(slope.sum(), wanted, retain_graph=True, allow_unused=True)
+        curvature, = framework.autograd.grad(slope.square().sum(), x)
+        return [None if g is None else g.flatten().tolist() for g in (*found, curvature)]
+
+    for ours, theirs in zip(run(torch), run(oracle), strict=True):
+        assert ours == (None if theirs is None else pytest.approx(theirs))
