@@ -117,7 +117,7 @@ HARDTANH = pointwise_operator("hardtanh", lambda m, input, min_val, max_val:
 HARDTANH_BACKWARD = pointwise_operator(
     "hardtanh_backward",
     lambda m, grad, input, min_val, max_val: m.where(
-        (input <= min_val) | (input >= max_val), grad.dtype.type(0), grad
+        (input > min_val) & (input < max_val), grad, grad.dtype.type(0)
     ),
 )
 refuse(HARDTANH, "hardtanh", COMPLEX, message="clamp is not supported for complex types")
@@ -214,7 +214,7 @@ SOFTSHRINK = pointwise_operator(
     ),
 )
 SHRINK_BACKWARD = pointwise_operator("shrink_backward", lambda m, grad, input, lambd:
-                                     m.where((input >= -lambd) & (input <= lambd), grad.dtype.type(0), grad))
+                                     m.where((input < -lambd) | (input > lambd), grad, grad.dtype.type(0)))
 refuse(HARDSHRINK, "hardshrink_cpu", *NOT_FLOATING, first_only=True)
 refuse(SOFTSHRINK, "softshrink_check", *NOT_FLOATING, first_only=True)
 

@@ -253,8 +253,10 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
                            f"query.dim: {query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} "
                            "instead.")
     if is_causal and attn_mask is not None:
-        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when "
-                           "is_causal=True")
+        if dropout_p != 0.0 or not _takes_both(query, key, value, attn_mask):
+            raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+                               "is_causal=True")
+        attn_mask, is_causal = _causal(attn_mask, q.shape[-2], k.shape[-2]), False
     if dropout_p > 1.0:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
     if dropout_p < 0.0:
@@ -280,6 +282,19 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
         key, value = _repeated(key, query), _repeated(value, query)
     weights = _weights(query, key, mask, factor, is_causal)
     return (dropout(weights, dropout_p) if dropout_p else weights).matmul(value).to(narrow)
+
+
+def _takes_both(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> bool:
+    """Whether PyTorch computes this by tiles, where it takes a mask beside ``is_causal``."""
+    return query.ndim == key.ndim == value.ndim == 4 and query.shape[-1] == value.shape[-1] \
+        and 0 not in query.shape and 0 not in key.shape and mask.ndim in (2, 4) and not mask.requires_grad
+
+
+def _causal(mask: Tensor, rows: int, columns: int) -> Tensor:
+    """A mask, and in each row nothing beyond its own column."""
+    allowed = mask.new_ones((rows, columns), dtype=dtypes.bool_).tril()
+    return mask & allowed if mask.dtype is dtypes.bool_ else \
+        mask.expand(*mask.shape[:-2], rows, columns).masked_fill(~allowed, -math.inf)
 
 
 def _same_lead(query: Tensor, key: Tensor, value: Tensor, grouped: bool) -> bool:

@@ -165,8 +165,12 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 @CONVOLUTION_INPUT.derivative("grad", keeps="weight", formal="grad weight")
 def _(ctx: Any, grad: Tensor, weight: Tensor) -> Tensor:
     result: Tensor = record(CONVOLUTION, (grad, _conj(weight), None), ctx.attributes[1:])
-    # output padding of a whole stride adds places without a source
-    for d, n in enumerate(ctx.operand_geometry(0).shape):
+    return _with_source(result, ctx.operand_geometry(0).shape)
+
+
+def _with_source(result: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A convolution without the places that output padding of a whole stride added: they have no source."""
+    for d, n in enumerate(shape):
         if result.shape[d] != n:
             result = result.narrow(d, 0, n)
     return result
@@ -180,7 +184,8 @@ def _(ctx: Any, grad: Tensor, output_grad: Tensor) -> Tensor:
 
 @CONVOLUTION_WEIGHT.derivative("grad", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
-    return record(CONVOLUTION, (_conj(input), grad, None), ctx.attributes[1:])
+    return _with_source(record(CONVOLUTION, (_conj(input), grad, None), ctx.attributes[1:]),
+                        ctx.operand_geometry(0).shape)
 
 
 @CONVOLUTION_WEIGHT.derivative("input", keeps="grad")

@@ -10,6 +10,7 @@ from ..tensor import Tensor, record, state
 from ..tensor.warned import warn
 from .arguments import type_in_words
 from .combining import meshgrid
+from .comparison import where
 from .creation import ones_like, zeros
 from .definition import arithmetic_dtype
 from .grid_points import GRID_SAMPLE, GRID_SAMPLE_GRID, GRID_SAMPLE_INPUT, Sampling, cubic_factors
@@ -38,12 +39,12 @@ def _reflect(x: Tensor, low: float, high: float) -> Tensor:
 
 
 def _placed(x: Tensor, n: int, padding_mode: str, align_corners: bool) -> Tensor:
-    """Positions among n elements, brought inside where the padding says so."""
-    if padding_mode == "border":
-        return x.clamp(0, n - 1)
+    """Positions among n elements, brought inside where the padding says so: there they do not change."""
+    if padding_mode == "zeros":
+        return x
     if padding_mode == "reflection":
-        return (_reflect(x, 0, n - 1) if align_corners else _reflect(x, -0.5, n - 0.5)).clamp(0, n - 1)
-    return x
+        x = _reflect(x, 0, n - 1) if align_corners else _reflect(x, -0.5, n - 0.5)
+    return where((x > 0) & (x < n - 1), x, x.detach().clamp(0, n - 1))
 
 
 def _pick(flat: Tensor, index: list[Tensor], space: list[int]) -> Tensor:

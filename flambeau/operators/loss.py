@@ -18,6 +18,7 @@ from .looking import look
 from .registry import api
 from .smooth_activation import logsigmoid, softplus
 from .softmax import log_softmax
+from .undifferentiable import require_constant
 
 
 def reduction_of(size_average: Any, reduce: Any, reduction: str) -> str:
@@ -198,6 +199,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Any = None, size_average: An
     if key not in _fitting:
         _check_nll(input, target, weight)
         _fitting.keep(key, True)
+    require_constant("nll_loss_forward", weight=weight)
     shape = input._geometry.shape
     check_classes(target, shape[1 if len(shape) > 1 else 0], ignore_index)
     if len(shape) == 1 and target.ndim == 1:
@@ -316,6 +318,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size
     if target.dtype is not input.dtype:
         raise RuntimeError(f"Found dtype {dtypes.SCALAR_NAMES[target.dtype]} but expected "
                            f"{dtypes.SCALAR_NAMES[input.dtype]}")
+    require_constant("binary_cross_entropy", weight=weight)
     loss: Tensor = record_pair(BINARY_CROSS_ENTROPY, input, target)
     loss = reduce_loss(loss if weight is None else _weighted(loss, weight, input), reduction)
     return composed("BinaryCrossEntropyBackward0", loss, input, target)
@@ -363,6 +366,7 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Any 
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
     if target.dtype.category != dtypes.BOOL and not input.is_complex():
         require_room(target, input)
+    require_constant("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     if pos_weight is None:
         loss = (1 - target) * input - logsigmoid(input)
     else:

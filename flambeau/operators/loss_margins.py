@@ -15,6 +15,7 @@ from .looking import look
 from .loss import reduce_loss, reduction_of
 from .loss_similarity import pairwise_distance
 from .registry import NAMESPACES, api
+from .undifferentiable import require_constant
 
 
 @api("nn.functional")
@@ -47,6 +48,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
                            f"{list(weight.shape)}")
     if target.dtype is not dtypes.int64:
         raise RuntimeError(f"expected scalar type Long but found {dtypes.SCALAR_NAMES[target.dtype]}")
+    require_constant("multi_margin_loss", weight=weight)
     scores, classes = (input.reshape(1, -1), target.reshape(1)) if flat else (input, target)
     index = classes.unsqueeze(1)
     hinge = (margin - scores.gather(1, index) + scores).clamp_min(0)

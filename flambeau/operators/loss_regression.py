@@ -12,6 +12,7 @@ from .definition import broadcast_shapes, pointwise_operator
 from .domain import INTEGRAL, not_implemented, refuse
 from .loss import reduce_loss, reduction_of, require_room, written_over
 from .registry import NAMESPACES, api
+from .undifferentiable import require_constant
 
 
 def _together(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -291,6 +292,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, re
     if tuple(input.shape) != shape:
         raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape "
                            f"{list(shape)}")
+    require_constant("soft_margin_loss", target=target)
     opposite = -input
     require_room(input, target)
     losses = written_over(input, (opposite * target).exp().log1p())

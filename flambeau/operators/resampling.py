@@ -225,7 +225,7 @@ def _weighted(x: Tensor, sizes: list[int], scales: list[float | None], mode: str
     bands = [_band(mode, n, count, scale, align_corners, antialias, in_bytes)
              for n, count, scale in zip(x.shape[2:], sizes, scales)]
     for d in _order(bands, in_bytes):
-        if not bands[d].is_identity():
+        if not (bands[d].is_identity() or (antialias and bands[d].n == bands[d].count)):
             wide = banded_product(wide, 2 + d, bands[d])
             if in_bytes:  # every pass gives bytes, halves rounded up
                 wide = (wide + 0.5).floor().clamp(0, 255)

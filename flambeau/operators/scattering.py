@@ -16,6 +16,7 @@ from .number_range import number_for
 from .out import EXACT
 from .registry import api
 from .slicing import SLICE
+from .undifferentiable import refuse_derivative
 from .view_backward import embed
 
 
@@ -157,7 +158,8 @@ def _scatter_kernel(m: Any, input: Any, index: Any, src: Any, dim: int, reduce: 
 
 SCATTER = operator("scatter", _like_input, owns=(0,))(_scatter_kernel)
 SCATTER_VALUE = operator("scatter", _like_input, owns=(0,), grad_name="ScatterBackward1")(_scatter_kernel)
-SCATTER_REDUCED = operator("scatter", _like_input, owns=(0,), grad_name="NotImplemented")(_scatter_kernel)
+SCATTER_REDUCED = operator("scatter", _like_input, owns=(0,))(_scatter_kernel)
+refuse_derivative(SCATTER_REDUCED, "scatter", "input", "src")
 SCATTER_ADD = operator("scatter_add", _like_input, owns=(0,))(_scatter_kernel)
 
 

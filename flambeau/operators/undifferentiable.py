@@ -25,6 +25,14 @@ def refuse_formula(op: Operator, name: str, *operands: str) -> None:
     _refuse(op, NotImplementedError(f"the derivative for '{name}' is not implemented."), operands)
 
 
+def require_constant(function: str, **operands: Any) -> None:
+    """Raise where an operand wants a gradient that PyTorch's ``function`` does not give."""
+    for name, x in operands.items():
+        if state.enabled and isinstance(x, Tensor) and x.requires_grad:
+            raise RuntimeError(f"The function '{function}' is not differentiable with respect to argument "
+                               f"'{name}'. This input cannot have requires_grad True.")
+
+
 def _refuse(op: Operator, error: Exception, operands: tuple[str, ...]) -> None:
     def derivative(ctx: Any, grad: Tensor, *kept: Any) -> Tensor:
         raise type(error)(*error.args)

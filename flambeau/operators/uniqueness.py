@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import SCALAR_NAMES
+from ..dtypes import SCALAR_NAMES, bfloat16
 from ..graph.operator import Operator
 from ..tensor import Tensor, check_dim
 from ..tensor.construct import from_array
@@ -52,11 +52,12 @@ def unique(
         if span <= _DENSE * array.size:
             return _results(_UNIQUE, input, *_counted(array, least, return_inverse, return_counts))
     distinct: Any = np.unique   # whose types count the ways of calling it
-    found, *others = _always_tuple(distinct(array, return_inverse=return_inverse, axis=dim, equal_nan=False,
+    wide = array.astype(np.float32) if input.dtype is bfloat16 else array     # NumPy orders it without NaN
+    found, *others = _always_tuple(distinct(wide, return_inverse=return_inverse, axis=dim, equal_nan=False,
                                              return_counts=return_counts))
     if return_inverse:
         others[0] = others[0].reshape(array.shape if dim is None else -1)
-    return _results(_UNIQUE if dim is None else _UNIQUE_SLICES, input, found, *others)
+    return _results(_UNIQUE if dim is None else _UNIQUE_SLICES, input, found.astype(array.dtype), *others)
 
 
 _DENSE = 4      # so many possible integers for each element are counted, and not sorted

@@ -104,10 +104,9 @@ def erfc(x: Array) -> Array:
 def erfcx(x: Array) -> Array:
     """exp(x^2) erfc(x)."""
     positive = _scaled_tail(np.abs(x))
-    return (
-        np.where(x >= 0, positive, np.where(x < -26.7, np.inf, 2 * np.exp(np.minimum(x * x, 720)) - positive))
-        + x * 0
-    )
+    near = 2 * np.exp(np.minimum(x * x, 720)) - positive
+    found = np.where(x >= 0, positive, np.where(x < -26.7, np.inf, near))
+    return np.where(np.isnan(x), x, found)
 
 
 def erfinv(x: Any) -> Any:
@@ -255,7 +254,7 @@ def digamma(x: Array) -> Array:
 @in_double
 def zeta(s: Array, q: Array) -> Array:
     """Hurwitz's zeta function, the sum of (k + q)^-s, by Euler's and Maclaurin's formula."""
-    valid = (s > 1) & ((q > 0) | ((s == np.floor(s)) & (q != np.floor(q))))
+    valid = (s > 1) & ((q > 0) | ((s == np.floor(s)) & (q != np.floor(q)) & ~np.isnan(q)))
     order, start = np.where(valid, s, 2.0), np.where(valid, q, 1.0)
     total, base = np.zeros_like(start), start.copy()
     for _ in range(10 + int(min(max(-start.min(initial=0.0), 0), 10_000))):
