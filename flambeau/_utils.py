@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from . import dtypes
 from .devices import META
+from .devices import device as Device
 from .graph.geometry import intern
 from .nn.parameter import Parameter
 from .operators.joining import cat
@@ -178,3 +179,41 @@ def _get_device_module(device_type: str) -> Any:
 def _get_available_device_type() -> str | None:
     """The kind of accelerator that is there: none."""
     return None
+
+
+def _element_size(dtype: dtypes.dtype) -> int:
+    """Bytes of an element."""
+    return dtype.itemsize
+
+
+def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int | None:
+    """The number of a device that is given as text, number or device; of the CPU -1, where that is allowed.
+
+    Without a number it is that of the device in use, if one may be ``optional``: without a device None.
+    """
+    if isinstance(device, int):
+        return device
+    if device is None and optional:
+        return None
+    found = Device(device) if isinstance(device, str) else device
+    if isinstance(found, Device):
+        if found.type == "cpu":
+            if not allow_cpu:
+                raise ValueError(f"Expected a non cpu device, but got: {device}")
+            return -1
+        if found.index is not None or optional:
+            return found.index
+    raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
+
+
+def _take_tensors(tensors: Iterable[Tensor], size_limit: int) -> Iterator[list[Tensor]]:
+    """Tensors of one type, as many in a row as have at most ``size_limit`` bytes."""
+    waiting: dict[dtypes.dtype, tuple[list[Tensor], int]] = {}
+    for x in tensors:
+        taken, size = waiting.get(x.dtype, ([], 0))
+        more = x.numel() * x.element_size()
+        if taken and size + more > size_limit:
+            yield taken
+            taken, size = [], 0
+        waiting[x.dtype] = [*taken, x], size + more
+    yield from (taken for taken, _ in waiting.values())

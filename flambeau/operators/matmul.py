@@ -6,11 +6,12 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from ..dtypes import BOOL, SCALAR_NAMES, c_name, dtype
+from ..dtypes import BOOL, SCALAR_NAMES, c_name, dtype, int8, int32, uint8
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, casting, record, record_pair, view
 from . import prices
+from .casting import cast
 from .definition import arithmetic_dtype, broadcast_shapes, operator
 from .out import EXACT, Out
 from .registry import api
@@ -108,6 +109,30 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     tensor([[11.]])
     """
     return record_pair(MM, input, mat2)
+
+
+@api("torch", out=EXACT)
+def _int_mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """Product of two matrices of 8-bit integers, in 32 bits: (N, K) by (K, M) gives (N, M).
+
+    >>> import flambeau as torch
+    >>> torch._int_mm(torch.tensor([[100]], dtype=torch.int8), torch.tensor([[4]], dtype=torch.int8))
+    tensor([[400]], dtype=torch.int32)
+    """
+    a, b = input._geometry, mat2._geometry
+    for name, g in (("self", a), ("mat2", b)):
+        if g.ndim != 2:
+            raise RuntimeError(f"int_mm_out_cpu: Expected {name} to be of dimension 2 but got {g.ndim}")
+    if a.shape[1] != b.shape[0]:
+        raise RuntimeError("int_mm_out_cpu: self.size(1) needs to match mat2.size(0) but got "
+                           f"{a.shape[1]} and {b.shape[0]}")
+    if a.dtype not in (int8, uint8):
+        raise RuntimeError("int_mm_out_cpu: Expected self dtype to be int8 or uint8 but got "
+                           f"{c_name(a.dtype)}")
+    if b.dtype is not int8:
+        raise RuntimeError("int_mm_out_cpu: Expected mat2 dtype to be of type int8 but got "
+                           f"{c_name(b.dtype)}")
+    return record_pair(MM, cast(input, int32), cast(mat2, int32))
 
 
 # --- batches ------------------------------------------------------------------------------------------------

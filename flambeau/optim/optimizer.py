@@ -11,6 +11,7 @@ from ..engine import look_at_parameters
 from ..operators.multi_tensor import forget_gradients
 from ..tensor import Tensor
 from ..tensor.handle import RemovableHandle
+from ..utils._foreach_utils import _group_tensors_by_device_and_dtype as grouped
 from ._helpers import (
     _default_to_fused_or_foreach,
     _disable_dynamo_if_unsupported,
@@ -146,6 +147,13 @@ class Optimizer:
         tensor([0.7500], requires_grad=True)
         """
         raise NotImplementedError
+
+    @staticmethod
+    def _group_tensors_by_device_and_dtype(
+        tensorlistlist: list[list[Any]], with_indices: bool = False,
+    ) -> dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]]:
+        """The lists' items by device and dtype of the first list's: optimizers of other packages sort so."""
+        return grouped(tensorlistlist, with_indices)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or with ``set_to_none=False`` fill them with zeros.

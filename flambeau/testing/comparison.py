@@ -12,6 +12,8 @@ import numpy as np
 from .. import dtypes, operators
 from ..operators.factories import from_numpy
 from ..tensor import Tensor
+from ..tensor.construct import tensor
+from ..tensor.warned import warn
 
 Message = str | Callable[[str], str] | None
 
@@ -19,6 +21,9 @@ Message = str | Callable[[str], str] | None
 TOLERANCES = {
     dtypes.float16: (1e-3, 1e-5), dtypes.bfloat16: (1.6e-2, 1e-5), dtypes.float32: (1.3e-6, 1e-5),
     dtypes.float64: (1e-7, 1e-7), dtypes.complex64: (1.3e-6, 1e-5), dtypes.complex128: (1e-7, 1e-7),
+}
+_OLDER_TOLERANCES = {
+    dtypes.float16: (1e-3, 1e-3), dtypes.float32: (1e-4, 1e-5), dtypes.float64: (1e-5, 1e-8),
 }
 _BY_TYPE = {float: dtypes.float64, complex: dtypes.complex128, int: dtypes.int64, bool: dtypes.bool_}
 
@@ -40,6 +45,19 @@ class _Mismatch(Exception):
     def __init__(self, message: str, place: tuple[Any, ...]) -> None:
         super().__init__(message)
         self.place = place
+
+
+def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None,
+                    equal_nan: bool = True, msg: str = "") -> None:
+    """The older form of ``assert_close``: wider tolerances, and types may differ; it warns."""
+    warn("`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future "
+         "release. Please use `torch.testing.assert_close()` instead.", FutureWarning)
+    actual, expected = [x if isinstance(x, Tensor) else tensor(x) for x in (actual, expected)]
+    if rtol is None and atol is None:
+        found = [_OLDER_TOLERANCES.get(x.dtype, (0.0, 0.0)) for x in (actual, expected)]
+        rtol, atol = max(one[0] for one in found), max(one[1] for one in found)
+    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True,
+                 check_dtype=False, check_stride=False, msg=msg or None)
 
 
 def assert_close(

@@ -366,3 +366,71 @@ def test_checkpoints_know_whether_they_may_run_backward_again() -> None:
     torch.autograd.grad(Doubled.apply(x).sum(), x)
     Doubled.apply(x).sum().backward(inputs=[x])
     assert told == [True, False, False] and torch.autograd._is_checkpoint_valid()
+
+
+def test_accelerators_that_are_not_there_answer_what_can_be_answered() -> None:
+    torch.xpu.empty_cache()
+    torch.xpu.manual_seed_all(1)
+    torch.mps.manual_seed(1)
+    assert not torch.xpu.memory_allocated() and not torch.xpu.is_bf16_supported()
+    assert torch.xpu.get_rng_state_all() == []
+    for needs_one in (torch.xpu.synchronize, torch.xpu.current_device, torch.xpu.get_device_name):
+        with pytest.raises(AssertionError, match="Torch not compiled with XPU enabled"):
+            needs_one()
+    with pytest.raises(RuntimeError, match=r"Cannot execute deviceSynchronize\(\) without MPS backend."):
+        torch.mps.synchronize()
+
+
+@pytest.mark.parametrize(("device", "options", "found"), [
+    ("cuda:1", {}, 1), (3, {}, 3), ("cuda", {"optional": True}, None), (None, {"optional": True}, None),
+    ("cpu", {"allow_cpu": True}, -1), ("cpu", {}, "Expected a non cpu device, but got: cpu"),
+    ("cuda", {}, "with a specified index or an integer, but got:cuda"),
+    (None, {}, "with a specified index or an integer, but got:None"),
+])
+def test_numbers_of_devices(device: Any, options: dict[str, bool], found: Any) -> None:
+    from flambeau._utils import _get_device_index
+    if isinstance(found, str):
+        with pytest.raises(ValueError, match=found):
+            _get_device_index(device, **options)
+    else:
+        assert _get_device_index(device, **options) == found
+
+
+def test_tensors_are_taken_by_type_and_size() -> None:
+    from flambeau._utils import _element_size, _take_tensors
+    tensors = [torch.ones(4), torch.ones(3), torch.ones(2).double(), torch.ones(1)]
+    assert [[x.numel() for x in taken] for taken in _take_tensors(tensors, 20)] == [[4], [3, 1], [2]]
+    assert _element_size(torch.int16) == 2
+    groups = torch.optim.Optimizer._group_tensors_by_device_and_dtype([tensors], with_indices=True)
+    assert {key[1]: positions for key, (_, positions) in groups.items()} == {
+        torch.float32: [0, 1, 3], torch.float64: [2]}
+
+
+def test_products_of_small_integers_have_32_bits() -> None:
+    torch.manual_seed(0)
+    a, b = (torch.randint(-128, 128, shape, dtype=torch.int8) for shape in ((17, 40), (40, 5)))
+    assert torch.equal(torch._int_mm(a, b), a.int() @ b.int())
+    for wrong, words in (((a.float(), b), "self dtype to be int8 or uint8 but got float"),
+                         ((a, b.int()), "mat2 dtype to be of type int8 but got int"),
+                         ((a, b[:4]), r"self.size\(1\) needs to match mat2.size\(0\) but got 40 and 4"),
+                         ((a[0], b), "self to be of dimension 2 but got 1")):
+        with pytest.raises(RuntimeError, match=words):
+            torch._int_mm(*wrong)
+
+
+@pytest.mark.filterwarnings("ignore:.*assert_allclose:FutureWarning")
+def test_the_older_comparison_bears_more() -> None:
+    torch.testing.assert_allclose(torch.ones(2), [1.0, 1.00005])
+    torch.testing.assert_allclose(torch.tensor([float("nan")]), torch.tensor([float("nan")]).double())
+    with pytest.raises(AssertionError, match=r"up to 1e-05 allowed"):
+        torch.testing.assert_allclose(torch.ones(2), torch.zeros(2))
+    with pytest.raises(ValueError, match="Both 'rtol' and 'atol' must be either specified or omitted"):
+        torch.testing.assert_allclose(1, 1.0, rtol=0.1)
+
+
+def test_classes_are_found_in_their_modules() -> None:
+    from flambeau.cuda.amp.autocast_mode import autocast
+    from flambeau.cuda.amp.grad_scaler import GradScaler
+    from flambeau.profiler.profiler import ProfilerAction, profile
+    assert (autocast, GradScaler) == (torch.cuda.amp.autocast, torch.cuda.amp.GradScaler)
+    assert (profile, ProfilerAction) == (torch.profiler.profile, torch.profiler.ProfilerAction)

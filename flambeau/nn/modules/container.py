@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from ._hooks import active_global_hooks
 from ._parameter_containers import ParameterDict, ParameterList
-from .module import Module, indent
+from .module import Module, _addindent
 
 _call = Module.__call__
 
@@ -260,7 +260,7 @@ class ModuleList(_NumberedModules):
         lines = []
         for start, end in runs:
             label = f"({start}): " if start == end else f"({start}-{end}): {end - start + 1} x "
-            lines.append(indent(label + reprs[start], 2))
+            lines.append(_addindent(label + reprs[start], 2))
         return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
 
 

@@ -63,7 +63,7 @@ def _forward_unimplemented(self: Module, *input: Any) -> None:
     raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
 
-def indent(text: str, spaces: int) -> str:
+def _addindent(text: str, spaces: int) -> str:
     """Indent every line but the first."""
     return text.replace("\n", "\n" + " " * spaces)
 
@@ -198,7 +198,7 @@ class Module(ModuleConversion, ModuleHooks):
     def __repr__(self) -> str:
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
-        children = [f"({name}): {indent(repr(module), 2)}" for name, module in self._modules.items()]
+        children = [f"({name}): {_addindent(repr(module), 2)}" for name, module in self._modules.items()]
         if len(lines) == 1 and not children:
             body = lines[0]
         elif lines or children:
