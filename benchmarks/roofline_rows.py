@@ -185,7 +185,10 @@ ROWS = [
     convolution(16, 128, 28, 128, 3, 1, "input"), convolution(16, 128, 28, 128, 3, 1, "weight"),
     *[convolution(*shape, wanted) for wanted in ("", "weight")
       for shape in ((64, 1, 28, 32, 3, 1), (64, 3, 32, 64, 3, 1), (32, 64, 32, 128, 1, 2))],
-    *[convolution(32, 128, 16, 256, 3, 2, wanted) for wanted in ("", "input", "weight")],
+    *[convolution(*shape, wanted) for wanted in ("", "input", "weight")
+      for shape in ((32, 128, 16, 256, 3, 2), (16, 256, 14, 512, 3, 2))],
+    *[convolution(16, 256, 28, 512, 1, 2, wanted) for wanted in ("", "input", "weight")],
+    convolution(32, 64, 32, 128, 1, 2, "input"),
     convolution(16, 3, 224, 64, 7, 2, "weight"), convolution(16, 3, 224, 64, 7, 2, "input"),
     convolution(64, 3, 32, 64, 3, 1, "input"),
     *[convolution(16, 96, 28, 96, 3, 1, wanted, 96) for wanted in ("", "input", "weight")],
