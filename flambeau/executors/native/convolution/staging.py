@@ -93,24 +93,18 @@ def _transposed_row(f: Function, a: Registers, e: Elements, source: str, target:
         whole = f.emit(f"and i1 {f.compare('sge', channels, n)}, {f.compare('sge', left, n)}")
         from_, to = e.at(f, source, f.mul(w, step)), e.place(f, target, f.mul(w, a.x_pixel))
         with f.when(whole):
-            _keep_columns(f, a, e, to, [pixels_apart(f, e, e.at(f, from_, row), step) for row in rows])
+            read = [pixels_apart(f, e, e.at(f, from_, row), step) for row in rows]
+            for i, column in enumerate(transposed(f, e.kind, read)):
+                e.keep(f, column, e.place(f, to, f.mul(a.x_pixel, i)))
         with f.otherwise(whole):
-            bits = f"i{n}"
-            masks = [f.emit(f"bitcast <{n} x i1> {mask} to {bits}")
-                     for mask in masks_between(f, e, step, 0, left)]
+            masks, exist = masks_between(f, e, step, 0, left), f.first_lanes(channels, n)
             read = []
-            for i, row in enumerate(rows):
-                exists = f.compare("slt", i, channels)
-                some = [f.emit(f"bitcast {bits} {f.choose(exists, bits, mask, 0)} to <{n} x i1>")
-                        for mask in masks]
-                at = e.at(f, from_, f.choose(exists, "i64", row, 0))
-                read.append(pixels_masked(f, e, at, step, some))
-            _keep_columns(f, a, e, to, read)
-
-
-def _keep_columns(f: Function, a: Registers, e: Elements, target: str, rows: list[str]) -> None:
-    for i, column in enumerate(transposed(f, e.kind, rows)):
-        e.keep(f, column, e.place(f, target, f.mul(a.x_pixel, i)))
+            for i, row in enumerate(rows):  # in place of a channel that is missing the first one
+                at = e.at(f, from_, f.choose(f.compare("slt", i, channels), "i64", row, 0))
+                read.append(pixels_masked(f, e, at, step, masks))
+            for i, column in enumerate(transposed(f, e.kind, read)):
+                column = f.emit(f"select <{n} x i1> {exist}, {e.kind} {column}, {e.kind} zeroinitializer")
+                e.keep(f, column, e.place(f, to, f.mul(a.x_pixel, i)))
 
 
 def _gathered_row(f: Function, a: Registers, e: Elements, source: str, target: str, pixels: str,
