@@ -77,6 +77,14 @@ def test_numbers_that_have_no_place_in_a_word(answers: list[object]) -> None:
     assert answers.count(None) == 1 and answers[-1] is True
 
 
+@pytest.mark.parametrize("name", ["int32", "int16", "int8", "uint8"])
+def test_numbers_of_narrow_types(answers: list[object], name: str) -> None:
+    x, limits = _known([1, 2], getattr(torch, name)), np.iinfo(name)
+    for k in (1, 2, 3, limits.min, limits.max, 5, 1 << 33, -1 - limits.max * 2, 6):
+        assert (x + k).tolist() == [int(np.int64(n + k).astype(name)) for n in (1, 2)]
+    assert answers.count(None) == 2 and answers[-1] is True
+
+
 def test_what_is_overwritten(answers: list[object]) -> None:
     x, place = _known([1, 2, 3]), _known([1], torch.int64)
     for k in range(5):

@@ -44,7 +44,8 @@ from .team import team
 
 _NODES = 4096
 _NUMBERS = {(float, "f"): at.FLOAT, (float, "d"): at.DOUBLE, (int, "f"): at.FLOAT, (int, "d"): at.DOUBLE,
-            (int, "l"): at.INTEGER}
+            (int, "l"): at.INTEGER, (int, "i"): at.INT32, (int, "h"): at.INT16, (int, "b"): at.INT8,
+            (int, "B"): at.UINT8}
 
 # Computes pending nodes, if they are the graph, and removes them: True; None if nothing was done; or a list
 # of arrays, if a kernel has failed (Segment.go_on).

@@ -57,7 +57,8 @@ WIDTHS = 3, 2, 3, 4, 1, ROW_WORDS, 2, 2, 4
 (PROGRAM, SLOTS, ARENA, FOUND, PYTHON, LONG, SET, ROOM, USED,
  COUNT) = range(2 * len(TABLES), 2 * len(TABLES) + 10)
 HEADER_WORDS = COUNT + 1
-FLOAT, DOUBLE, INTEGER = range(3)
+FLOAT, DOUBLE, INTEGER, INT32, INT16, INT8, UINT8 = range(7)
+_NARROW = {INT32: (32, "sext"), INT16: (16, "sext"), INT8: (8, "sext"), UINT8: (8, "zext")}
 MIXER = 0x9E3779B97F4A7C15 - (1 << 64)     # 2 ** 64 by the golden ratio: neighbours come to lie apart
 # The book: the functions and objects of Python, how many places it has (a power of two), and at each place
 # the number of a graph's signatures and the address of its glance, or zeros.
@@ -219,9 +220,9 @@ def _write_numbers(module: Module) -> Function:
         with f.loop(0, count) as i:
             row = c.row(NUMBERS, table, i)
             number, kind, word = c.operand(row), c.get(row, 16, "i64"), c.get(row, 24)
-            whole = c.equal(kind, INTEGER)
+            whole = f.compare("sge", kind, INTEGER)
             with f.when(whole):
-                f.write("i64", c.call(AS_INTEGER, f"ptr {number}", "i64"), word, 8)
+                _write_integer(f, c, c.call(AS_INTEGER, f"ptr {number}", "i64"), kind, word)
             with f.otherwise(whole):
                 found = c.call(AS_DOUBLE, f"ptr {number}", "double")
                 single = c.equal(kind, FLOAT)
@@ -235,6 +236,19 @@ def _write_numbers(module: Module) -> Function:
                 f.give(0)
         f.give(1)
     return f
+
+
+def _write_integer(f: Function, c: _Code, x: str, kind: str, word: str) -> None:
+    """Write an integer in so many bits, or give 0 where it has more."""
+    with f.when(c.equal(kind, INTEGER)):
+        f.write("i64", x, word, 8)
+    for narrow, (bits, extended) in _NARROW.items():
+        with f.when(c.equal(kind, narrow)):
+            held = f.emit(f"trunc i64 {x} to i{bits}")
+            with f.otherwise(c.equal(f.emit(f"{extended} i{bits} {held} to i64"), x)):
+                f.effect(f"call void {c.object(FORGET)}()")
+                f.give(0)
+            f.write(f"i{bits}", held, word, bits // 8)
 
 
 def _reused(module: Module) -> Function:
