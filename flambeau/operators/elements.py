@@ -20,6 +20,7 @@ from ..tensor import Tensor
 from ..tensor.inplace import is_unshared, writes_few
 from ..tensor.views import is_plain
 from .creation import FULL
+from .subscript_views import is_position
 
 _FRESH = 1 << 16    # elements of a new tensor, whose value is made known for that
 _LARGEST = 3.4e38   # of float32, or nearly
@@ -49,13 +50,26 @@ def assign_number(x: Tensor, key: Any, number: int | float) -> bool:
     return True
 
 
+def known_number(value: Tensor, x: Tensor) -> int | float | None:
+    """The number that a known 0-dim tensor assigns to an element of ``x``; None if that is not so simple."""
+    g, storage = value._geometry, value._storage
+    flat = storage.node.value
+    if g.ndim or g.dtype is not x._geometry.dtype or storage is x._storage or value.requires_grad \
+            or flat.__class__ is not np.ndarray or flat.dtype is not g.dtype.numpy:
+        return None
+    found: int | float = flat.item(g.offset)
+    return found
+
+
 def _place(g: Geometry, key: Any) -> int | None:
     """Where the element of an integer, or of as many as there are dimensions, lies; None for other keys."""
-    items = (key,) if key.__class__ is int else key
+    items = (key,) if key.__class__ is int or is_position(key) else key
     if items.__class__ is not tuple or len(items) != len(g.shape):
         return None
     place = g.offset
     for item, n, stride in zip(items, g.shape, g.strides):
+        if is_position(item):
+            item = item.item()
         if item.__class__ is not int or not -n <= item < n:
             return None
         place += (item if item >= 0 else item + n) * stride

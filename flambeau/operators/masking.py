@@ -202,9 +202,17 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     array = look(input, "nonzero")
     if as_tuple:
         return tuple([from_array(np.ascontiguousarray(one)) for one in places(array)])
-    found = np.stack(places(array)) if array.ndim else np.empty((0, np.count_nonzero(array)), np.int64)
+    found = _stacked(places(array)) if array.ndim else np.empty((0, np.count_nonzero(array)), np.int64)
     result = from_array(found).t() if array.ndim else from_array(found.T)   # dimension by dimension
     return result if out is None else store(result, out, "nonzero", _POSITIONS)
+
+
+def _stacked(rows: tuple[Any, ...]) -> Any:
+    """NumPy's ``stack`` of a few short rows, without what that asks first."""
+    found = np.empty((len(rows), len(rows[0])), rows[0].dtype)
+    for k, row in enumerate(rows):
+        found[k] = row
+    return found
 
 
 @api("torch", "Tensor")

@@ -26,7 +26,7 @@ from . import index_operators
 from .arguments import type_in_words
 from .casting import cast
 from .creation import filled
-from .elements import assign_number
+from .elements import assign_number, known_number
 from .expanding import UNSQUEEZE
 from .extents import type_name
 from .looking import look
@@ -242,7 +242,8 @@ def getitem(self: Tensor, key: Any) -> Tensor:
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """``x[key] = value``, written in place."""
     kind = value.__class__
-    if (kind is float or kind is int) and assign_number(self, key, value):
+    simple_number = known_number(value, self) if kind is Tensor else value
+    if simple_number.__class__ in (float, int) and assign_number(self, key, simple_number):
         return
     number = kind in (int, float, bool, complex)
     if number and self._geometry.dtype in (dtypes.float16, dtypes.bfloat16):
