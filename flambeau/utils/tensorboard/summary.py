@@ -114,18 +114,32 @@ def _height_width_channels(x: Any, dataformats: str) -> Any:
 
 def image(tag: str, values: Any, dataformats: str) -> Any:
     """A picture: bytes from 0 to 255, floats from 0 to 1."""
-    from PIL import Image  # type: ignore[import-untyped,import-not-found,unused-ignore]
-
     found = as_array(values)
     factor = 1 if found.dtype == np.uint8 else 255
     pixels = _height_width_channels(found, dataformats)
     pixels = (pixels.astype(np.float32) * factor).clip(0, 255).astype(np.uint8)
-    file = io.BytesIO()
-    Image.fromarray(pixels).save(file, format="PNG")
     height, width, channels = pixels.shape
     shown = Summary.Image(height=height, width=width, colorspace=channels,
-                          encoded_image_string=file.getvalue())
+                          encoded_image_string=image_bytes(pixels))
     return Summary(value=[Summary.Value(tag=tag, image=shown)])
+
+
+def image_bytes(pixels: Any) -> bytes:
+    """Bytes (H, W, C) as a PNG file."""
+    from PIL import Image  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, format="PNG")
+    return file.getvalue()
+
+
+def tensor(tag: str, values: Any) -> Any:
+    """A tensor as it is."""
+    found = as_array(values)
+    extents = [TensorShapeProto.Dim(size=n) for n in found.shape]
+    made = TensorProto(dtype="DT_FLOAT", float_val=found.reshape(-1).tolist(),
+                       tensor_shape=TensorShapeProto(dim=extents))
+    return Summary(value=[Summary.Value(tag=tag, tensor=made, metadata=_metadata("tensor"))])
 
 
 def text(tag: str, value: str) -> Any:

@@ -6,6 +6,7 @@ import os
 import socket
 import time
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Self
 
 from tensorboard.compat.proto.event_pb2 import (  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -16,7 +17,7 @@ from tensorboard.summary.writer.event_file_writer import (  # type: ignore[impor
     EventFileWriter,
 )
 
-from . import summary
+from . import curves, embeddings, summary
 
 
 class FileWriter:
@@ -53,8 +54,8 @@ class FileWriter:
 class SummaryWriter:
     """Writes numbers, histograms, pictures, text and hyperparameters to ``log_dir``.
 
-    By default that is ``runs/<time>_<host><comment>``. Graphs, embeddings, meshes, sounds and videos are not
-    there.
+    By default that is ``runs/<time>_<host><comment>``; curves, charts and embeddings, too. Graphs, meshes,
+    sounds and videos are not there.
     """
 
     def __init__(self, log_dir: str | os.PathLike[str] | None = None, comment: str = "",
@@ -153,6 +154,50 @@ class SummaryWriter:
                 run._write(message, global_step, None)
             for name, value in metric_dict.items():
                 run.add_scalar(name, value, global_step)
+
+    def add_pr_curve(self, tag: str, labels: Any, predictions: Any, global_step: Any = None,
+                     num_thresholds: int = 127, weights: Any = None, walltime: float | None = None) -> None:
+        """Precision and recall of predictions between 0 and 1, at thresholds."""
+        message = curves.precision_recall_of(tag, labels, predictions, num_thresholds, weights)
+        self._write(message, global_step, walltime)
+
+    def add_pr_curve_raw(self, tag: str, true_positive_counts: Any, false_positive_counts: Any,
+                         true_negative_counts: Any, false_negative_counts: Any, precision: Any, recall: Any,
+                         global_step: Any = None, num_thresholds: int = 127, weights: Any = None,
+                         walltime: float | None = None) -> None:
+        """A curve that was computed before."""
+        rows = [true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts,
+                precision, recall]
+        self._write(curves.precision_recall(tag, rows, num_thresholds), global_step, walltime)
+
+    def add_tensor(self, tag: str, tensor: Any, global_step: Any = None,
+                   walltime: float | None = None) -> None:
+        """A tensor."""
+        self._write(summary.tensor(tag, tensor), global_step, walltime)
+
+    def add_custom_scalars(self, layout: dict[str, dict[str, Any]]) -> None:
+        """Which numbers stand in one chart: category -> title -> ("Multiline" or "Margin", tags)."""
+        self._write(curves.charts(layout), None, None)
+
+    def add_custom_scalars_multilinechart(self, tags: list[str], category: str = "default",
+                                          title: str = "untitled") -> None:
+        """One chart of several numbers."""
+        self.add_custom_scalars({category: {title: ["Multiline", tags]}})
+
+    def add_custom_scalars_marginchart(self, tags: list[str], category: str = "default",
+                                       title: str = "untitled") -> None:
+        """One chart of a number, its lower and its upper bound."""
+        self.add_custom_scalars({category: {title: ["Margin", tags]}})
+
+    def add_embedding(self, mat: Any, metadata: Any = None, label_img: Any = None, global_step: Any = None,
+                      tag: str = "default", metadata_header: Any = None) -> None:
+        """Points (N, D) for the projector, with labels and pictures (N, C, H, W)."""
+        folder = Path(self._get_file_writer().get_logdir())
+        step = str(0 if global_step is None else global_step).zfill(5)
+        name = tag.replace("%", "%25").replace("/", "%2f").replace("\\", "%5c")
+        entry = embeddings.write_points(folder, f"{step}/{name}", mat, metadata, metadata_header, label_img)
+        entry.tensor_name = f"{tag}:{step}"
+        embeddings.list_points(folder, entry)
 
     def flush(self) -> None:
         """Write to disk what is waiting."""
