@@ -160,19 +160,21 @@ class Plan:
     """Calls in order.
 
     ``in_place``: (operand, result) pairs, result in the operand's memory; the operator must own the operand.
+    ``reuses``: pairs of which the result may lie there, if nobody needs the operand afterwards.
     ``workspace``: bytes that the calls share, aligned to 64, of undefined content. ``flops`` and ``traffic``
     (bytes read and written) are the model from which ``nanoseconds``, the modelled time on one thread, is
     estimated where the template does not give it.
     """
 
-    __slots__ = ("calls", "workspace", "in_place", "flops", "traffic", "nanoseconds")
+    __slots__ = ("calls", "workspace", "in_place", "reuses", "flops", "traffic", "nanoseconds")
 
     def __init__(self, calls: Sequence[Call], *, workspace: int = 0,
-                 in_place: Sequence[tuple[int, int]] = (), flops: float = 0.0, traffic: float = 0.0,
-                 nanoseconds: float = 0.0) -> None:
+                 in_place: Sequence[tuple[int, int]] = (), reuses: Sequence[tuple[int, int]] = (),
+                 flops: float = 0.0, traffic: float = 0.0, nanoseconds: float = 0.0) -> None:
         self.calls = tuple(calls)
         self.workspace = workspace
         self.in_place = tuple(in_place)
+        self.reuses = tuple(reuses)
         self.flops = flops
         self.traffic = traffic
         self.nanoseconds = nanoseconds or flops / 100.0 + traffic / 10.0

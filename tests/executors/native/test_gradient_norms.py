@@ -9,6 +9,7 @@ import pytest
 
 import flambeau as torch
 from flambeau import config
+from flambeau.executors.native.programs import known
 from flambeau.executors.native.templates import plan_of
 from tests.executors.native.agreement import TEXTS
 
@@ -80,3 +81,39 @@ def test_sums_do_not_depend_on_threads() -> None:
     for other in found[1:]:
         for x, y in zip(found[0], other, strict=True):
             np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("seen", ["nothing", "before", "after"])
+def test_scaled_gradients_lie_where_they_were_computed(seen: str) -> None:
+    found: dict[str, list[Any]] = {}
+    for tier in ("interpreter", "native"):
+        torch.manual_seed(0)
+        weights = [torch.randn(8, 8, requires_grad=True) for _ in range(3)]
+        x = torch.randn(5, 8)
+        with config.executor(tier):
+            for w in weights:
+                x = torch.tanh(x @ w)
+            x.square().sum().backward()
+            grads = [w.grad for w in weights]
+            before = [g * 1 + 2 if seen == "after" else g.sum() for g in grads] if seen != "nothing" else []
+            torch.nn.utils.clip_grad_norm_(weights, 0.01)
+            after = before[0] + grads[0] if seen == "after" else grads[0] * 2
+            torch.synchronize()
+            found[tier] = [y.detach().numpy().copy() for y in (*grads, *before, after)]
+    for y, z in zip(found["native"], found["interpreter"], strict=True):
+        np.testing.assert_allclose(y, z, 1e-5, 1e-7)
+    pattern = known._entries[-1].family.pattern
+    assert pattern is not None
+    names = {pattern.signatures[k].operator.name for k, _ in pattern.shared}
+    assert names == {"clip_gradients"} and len(pattern.shared) == 3
+
+
+def test_gradients_that_others_hold_are_not_written_over() -> None:
+    with config.executor("native"):
+        w = torch.ones(4, requires_grad=True)
+        (w * 3).sum().backward()
+        held = w.grad.detach().clone()
+        shown = w.grad * 1
+        torch.nn.utils.clip_grad_norm_([w], 1.0)
+        assert held.tolist() == [3.0] * 4 and shown.tolist() == [3.0] * 4
+        np.testing.assert_allclose(w.grad.tolist(), [0.5] * 4, 1e-5)

@@ -2,6 +2,8 @@
 
 As in optimizer steps (``multi_tensor.py``), all tensors count as one list of elements, cut into tasks of
 equal size. Each task leaves a sum of squares in double precision; a second call adds them in their order.
+What scales and limits may be given the same memory to read and to write: each element depends on itself alone
+and is read once, before it is written, so that it is vectorized as if they lay apart.
 
     words: number of tensors, elements of a task, elements in all, then what a kernel needs besides, then a
     record for each tensor: start in the list, pointers; and one more start, the end

@@ -196,11 +196,11 @@ class Formula:
     ``calls``: of each its function, and its words without their values; ``numbers``: the tape, as a function.
     """
 
-    __slots__ = ("calls", "in_place", "numbers")
+    __slots__ = ("calls", "in_place", "reuses", "numbers")
 
     def __init__(self, tape: Tape, plan: Plan) -> None:
         self.calls = [(call.function, call.words.filled(None, (), ())) for call in plan.calls]
-        self.in_place = plan.in_place
+        self.in_place, self.reuses = plan.in_place, plan.reuses
         calls = tuple([(tuple(_plain(call.words.values)), call.words.shifts, call.words.rooms, call.tasks,
                         call.grain, call.scratch) for call in plan.calls])
         self.numbers = tape.function((calls, plan.workspace, plan.flops, plan.traffic, plan.nanoseconds))
@@ -213,8 +213,8 @@ class Formula:
         numbers, workspace, flops, traffic, nanoseconds = found
         calls = [Call(function, words.filled(np.array(values, np.int64), shifts, rooms), *amounts)
                  for (function, words), (values, shifts, rooms, *amounts) in zip(self.calls, numbers)]
-        return Plan(calls, workspace=workspace, in_place=self.in_place, flops=flops, traffic=traffic,
-                    nanoseconds=nanoseconds)
+        return Plan(calls, workspace=workspace, in_place=self.in_place, reuses=self.reuses, flops=flops,
+                    traffic=traffic, nanoseconds=nanoseconds)
 
 
 def _plain(values: Any) -> list[Any]:
@@ -225,7 +225,8 @@ def _plain(values: Any) -> list[Any]:
 
 def _are_equal(a: Plan | None, b: Plan) -> bool:
     """Whether two plans are the same."""
-    return a is not None and len(a.calls) == len(b.calls) and a.in_place == b.in_place \
+    return a is not None and len(a.calls) == len(b.calls) \
+        and (a.in_place, a.reuses) == (b.in_place, b.reuses) \
         and (a.workspace, a.flops, a.traffic, a.nanoseconds) == (b.workspace, b.flops, b.traffic,
                                                                  b.nanoseconds) \
         and all(x.function is y.function and x.words.places == y.words.places

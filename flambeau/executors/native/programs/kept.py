@@ -87,8 +87,8 @@ class _Said:
 
     def plan(self, plan: Plan) -> list[Any]:
         """A plan as lists of numbers and texts."""
-        return [[self.call(call) for call in plan.calls], plan.workspace, list(map(list, plan.in_place)),
-                plan.flops, plan.traffic, plan.nanoseconds]
+        return [[self.call(call) for call in plan.calls], plan.workspace, _lists(plan.in_place),
+                _lists(plan.reuses), plan.flops, plan.traffic, plan.nanoseconds]
 
     def call(self, call: Call) -> list[Any]:
         words = call.words
@@ -123,9 +123,9 @@ def _tuples(value: Any) -> Any:
 
 
 def _plan(said: list[Any], objects: list[Any]) -> Plan:
-    calls, workspace, in_place, flops, traffic, nanoseconds = said
+    calls, workspace, in_place, reuses, flops, traffic, nanoseconds = said
     return Plan([_call(call, objects) for call in calls], workspace=workspace, in_place=_tuples(in_place),
-                flops=flops, traffic=traffic, nanoseconds=nanoseconds)
+                reuses=_tuples(reuses), flops=flops, traffic=traffic, nanoseconds=nanoseconds)
 
 
 def _call(said: list[Any], objects: list[Any]) -> Call:

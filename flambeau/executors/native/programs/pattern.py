@@ -82,7 +82,7 @@ class Pattern:
             if plan is None:
                 plan = self._fit(s).plan(own)
                 made.append(s)
-            if plan is None or plan.in_place != old.in_place:
+            if plan is None or (plan.in_place, plan.reuses) != (old.in_place, old.reuses):
                 return None
             found.append(plan)
         self._latest = list(signatures), found
@@ -192,22 +192,32 @@ class Pattern:
                         self.last[found] = s
 
     def _share(self) -> None:
-        """Let results that overwrite an operand lie where it lies; what cannot, the interpreter computes."""
+        """Let results lie where an operand lies that they overwrite, or that nobody needs afterwards.
+
+        What should overwrite an operand and cannot, the interpreter computes.
+        """
         seen = {self.projections.get(k, (k, 0)) for k in self.seen}
         for s, (members, plan) in enumerate(zip(self.stages, self.first)):
             if plan is None:
                 continue
-            for operand, result in plan.in_place:
-                found = self.source(members[0], operand)
+            first = members[0]
+            for operand, result in (*plan.in_place, *plan.reuses):
+                found = self.source(first, operand)
                 if found is None:
                     continue
-                alone = sum(self.source(members[0], j) == found
-                            for j in range(len(self.sources[members[0]]))) == 1
-                if alone and self.is_native(found) and found not in seen and self.last[found] == s:
-                    self.shared[members[0], result] = self.root(found)
-                else:
+                owned = (operand, result) in plan.in_place
+                alone = sum(self.source(first, j) == found for j in range(len(self.sources[first]))) == 1
+                if alone and self.is_native(found) and found not in seen and self.last[found] == s \
+                        and (owned or self._is_whole(found, (first, result))):
+                    self.shared[first, result] = self.root(found)
+                elif owned:
                     self._interpret(s)
                     break
+
+    def _is_whole(self, operand: Result, result: Result) -> bool:
+        """Whether a result takes just the room in which an operand lies."""
+        room, needed = [self.signatures[k].outputs[r] for k, r in (self.root(operand), result)]
+        return room.numel == needed.numel and room.dtype is needed.dtype
 
     def _interpret(self, s: int) -> None:
         members = self.stages[s]

@@ -65,7 +65,7 @@ def _started(tensors: Any) -> Words:
 
 
 def _mapped(kernel: SupportsIndex, words: Words, tensors: Any) -> Plan:
-    """Each tensor to a result."""
+    """Each tensor to a result, which may lie where it lies."""
     def both(k: int, geometry: Any) -> None:
         words.input(k, geometry)
         words.output(k)
@@ -73,6 +73,7 @@ def _mapped(kernel: SupportsIndex, words: Words, tensors: Any) -> Plan:
     _table(words, tensors, both)
     total = sum(g.numel for g in tensors)
     return Plan([Call(kernel, words, -(-total // _chunk(total)))],
+                reuses=[(k, k) for k in range(len(tensors))],
                 traffic=float(2 * total * tensors[0].dtype.itemsize))
 
 
