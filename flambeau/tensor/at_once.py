@@ -35,7 +35,7 @@ from .record import ABSENT, DECLINED, compute_with, projection, sign
 from .stacking import joins
 from .tape import INFERENCE, state
 from .tensor import Tensor
-from .waiting import Habit, Waits, cut, known
+from .waiting import Habit, Shared, Waits, cut, known
 
 _new = object.__new__
 _array = np.ndarray
@@ -115,7 +115,9 @@ def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], eno
             if x._requires_grad or (base is not None and base._requires_grad) or x._sparse:
                 return DECLINED
             source = storage.owner
-            if storage.__class__ is not Waits:
+            if storage.__class__ is Shared and at_once.waits and g is storage.geometry:
+                source = constant(source.flatten())
+            elif storage.__class__ is not Waits:
                 source = storage.node
                 if source.value.__class__ is not _array:
                     return DECLINED
@@ -149,7 +151,9 @@ def _short(operator: Operator, x: Tensor, y: Any, attributes: tuple[Any, ...]) -
     if x._requires_grad or (base is not None and base._requires_grad):
         return DECLINED
     source = storage.owner
-    if storage.__class__ is not Waits:  # asked last: another thread may have the value computed
+    if storage.__class__ is Shared and at_once.waits and g is storage.geometry:
+        source = constant(source.flatten())     # as it is now
+    elif storage.__class__ is not Waits:    # asked last: another thread may have the value computed
         source = storage.node
         if source.value.__class__ is not _array:
             return DECLINED

@@ -19,7 +19,7 @@ from .overrides import modes
 from .record import interceptors
 from .tape import state
 from .tensor import Tensor, fresh
-from .waiting import Waits
+from .waiting import Shared, Waits
 
 Array = np.ndarray[Any, Any]
 
@@ -41,6 +41,9 @@ def stack_rows(batch: Sequence[Any]) -> Tensor | None:
     """``stack_tensors`` for elements that lie in order."""
     if _waits(batch) and (together := _joined(batch, True)) is not None:
         return together
+    arrays = _shared_arrays(batch)
+    if arrays is not None and (stacked := stack_arrays(arrays)) is not None:
+        return stacked
     rows = known_rows_of(batch)
     if rows is not None:
         return made(rows_of(*rows, allocate[0]), (len(batch), *batch[0].shape))
@@ -54,6 +57,23 @@ def stack_rows(batch: Sequence[Any]) -> Tensor | None:
     flat = allocate[0](len(flats) * flats[0].size, flats[0].dtype)
     np.concatenate(flats, out=flat)
     return made(flat, (len(flats), *shape))
+
+
+def _shared_arrays(batch: Sequence[Any]) -> list[Array] | None:
+    """The arrays on which tensors were just made; None for everything else."""
+    first = batch[0]
+    if first.__class__ is not Tensor or first._storage.__class__ is not Shared \
+            or modes or levels or interceptors \
+            or {*map(type, batch)} != _PLAIN or True in [x._requires_grad for x in batch]:
+        return None
+    g, storages = first._storage.geometry, [x._storage for x in batch]
+    if {*map(type, storages)} != _SHARED or {x._geometry for x in batch} != {g}:
+        return None
+    arrays: list[Array] = [x.owner for x in storages]
+    return arrays if arrays[0].shape == g.shape and arrays[0].dtype == g.dtype.numpy else None
+
+
+_PLAIN, _SHARED = {Tensor}, {Shared}
 
 
 def _waits(batch: Sequence[Any]) -> bool:

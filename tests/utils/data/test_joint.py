@@ -51,6 +51,9 @@ SAMPLES: dict[str, Callable[[torch.Tensor, torch.Tensor, int], Any]] = {
     "parts of turned ones": lambda x, u, i: x[i].permute(2, 1, 0)[i % 4:i % 4 + 4],
     "parts again and again": lambda x, u, i: x[i][:, :1].expand(3, 4, 8)[..., i % 4:i % 4 + 4],
     "parts of shared memory": lambda x, u, i: u[i][i % 4:i % 4 + 4, 1:6],
+    "an array": lambda x, u, i: torch.from_numpy(TABLE[i]),
+    "an array, flipped": lambda x, u, i: _some_flipped(torch.from_numpy(TABLE[i]), i),
+    "an array, normalized": lambda x, u, i: (torch.from_numpy(TABLE[i]) - MEAN) * torch.from_numpy(TABLE[i]),
     "parts of nothing": lambda x, u, i: x[i][:, i % 4:i % 4],
     "mirrored at borders": lambda x, u, i: pad(x[i], (2, 2, 1, 1), mode="reflect"),
     "a part of what waits": lambda x, u, i: (x[i] * 2)[1],
@@ -281,6 +284,20 @@ def test_what_is_shared_is_read_when_it_is_used() -> None:
         mean.numpy()[:] = 9
         batch = torch.stack(samples)
     assert batch.tolist() == [[-1.0] * 40] * 6 and whole.tolist() == [0.0] * 40
+
+
+def test_arrays_are_read_when_they_are_used() -> None:
+    arrays = [np.full((3, 8), float(i), np.float32) for i in range(8)]
+    with AtOnce(Habit()):
+        samples = [torch.from_numpy(array) for array in arrays]
+        flipped = [x.flip(0) for x in samples]
+        for array in arrays:
+            array += 10
+        batch, before = torch.stack(samples), torch.stack(flipped)
+    assert batch[:, 0, 0].tolist() == [10.0 + i for i in range(8)]
+    assert before[:, 0, 0].tolist() == [float(i) for i in range(8)]
+    samples[0] += 1
+    assert (arrays[0] == 11).all()
 
 
 def test_what_waits_is_a_tensor_like_any_other() -> None:
