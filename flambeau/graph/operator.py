@@ -64,6 +64,22 @@ class Rows:
         self.counts = counts
 
 
+class OnStacks:
+    """Says that an operator does to a stack of samples what it does to each (Note: joint computing).
+
+    The attribute at ``dims``, if that is not negative, has dimensions counted from the first one on, which it
+    ``reduces`` or not; others count from the last one. ``numbers``: a number may be another one for each
+    sample.
+    """
+
+    __slots__ = ("dims", "reduces", "numbers")
+
+    def __init__(self, dims: int = -1, reduces: bool = False, numbers: bool = False) -> None:
+        self.dims = dims
+        self.reduces = reduces
+        self.numbers = numbers
+
+
 def _first_attribute(signature: Signature) -> Any:
     return signature.attributes[0]
 
@@ -80,6 +96,7 @@ class Operator:
     computed (None: none is): that of the result, where the operand is a number, or of another type.
 
     ``rows``: how it goes over rows, where native code does so with the definition.
+    ``on_stacks``: whether it does to stacks of samples what it does to each; pointwise operators do anyway.
 
     ``kind``: "pointwise", "conversion" and "choice" (pointwise by what they compute, but with shape rules of
     their own: another type or memory format; elements of one operand or of another), "move" (elements as they
@@ -90,7 +107,7 @@ class Operator:
 
     __slots__ = ("name", "kernel", "infer", "compute", "parameters", "derivatives", "variadic_derivative",
                  "grad_class", "outputs", "owns", "kind", "non_differentiable_outputs",
-                 "differentiable", "price", "rounds", "rows")
+                 "differentiable", "price", "rounds", "rows", "on_stacks")
 
     def __init__(self, name: str, kernel: Kernel, infer: ShapeRule, parameters: tuple[str, ...], *,
                  compute: Callable[..., Any] | None = None, owns: tuple[int, ...] = (),
@@ -113,6 +130,7 @@ class Operator:
         self.price = price
         self.rounds = rounds
         self.rows = rows
+        self.on_stacks: OnStacks | None = None
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..graph.geometry import Geometry
+from ..graph.operator import OnStacks
 from ..tensor import Tensor, record, record_pair, record_scaled
 from ..tensor.overrides import first_seen
 from .definition import NUMBERS, arithmetic_dtype, operand, pointwise, pointwise_operator, result_dtype
@@ -25,6 +26,8 @@ ADD_SCALED = pointwise_operator(
 SUB_SCALED = pointwise_operator(
     "sub", lambda m, input, other, alpha: m.subtract(input, m.multiply(other, alpha)), casts=True
 )
+for _op in (ADD, SUB, RSUB, ADD_SCALED, SUB_SCALED):
+    _op.on_stacks = OnStacks(numbers=True)
 
 _NO_BOOL_MINUS = (
     "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
@@ -196,6 +199,7 @@ def mul(m: Any, input: Any, other: Any) -> Any:
 
 
 MUL = mul.operator
+MUL.on_stacks = OnStacks(numbers=True)
 
 
 @mul.derivative("input", keeps="other", once=True)

@@ -8,6 +8,7 @@ from typing import Any
 from .. import devices, dtypes
 from ..devices import META
 from ..graph.geometry import Geometry, dense_like, intern
+from ..graph.operator import OnStacks
 from ..tensor import Tensor, record_one
 from .definition import operator, result_dtype
 from .keywords import Judge
@@ -29,6 +30,7 @@ def _cast_kernel(m: Any, input: Any, dtype: Any, device: Any) -> Any:
 
 
 CAST = operator("to_copy", _cast_geometry, kind="conversion")(_cast_kernel)
+CAST.on_stacks = OnStacks()
 
 
 @CAST.derivative("input")

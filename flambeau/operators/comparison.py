@@ -8,7 +8,7 @@ from typing import Any
 from .. import dtypes
 from ..engine.look import values_read
 from ..graph.geometry import Geometry
-from ..graph.operator import Operator
+from ..graph.operator import OnStacks, Operator
 from ..tensor import Tensor, record
 from ..tensor.known import known_arrays
 from ..tensor.warned import warn
@@ -257,6 +257,7 @@ def _where_kernel(m: Any, condition: Any, input: Any, other: Any) -> Any:
 
 
 WHERE = Operator("where", _where_kernel, _where_geometry, ("condition", "input", "other"), kind="choice")
+WHERE.on_stacks = OnStacks()
 
 
 @WHERE.derivative("input", keeps="condition")

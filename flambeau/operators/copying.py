@@ -8,6 +8,7 @@ from .. import layouts
 from ..devices import META
 from ..graph.geometry import Geometry, contiguous, dense_like, intern, row_major_strides
 from ..graph.node import Signature
+from ..graph.operator import OnStacks
 from ..graph.recent import Recent
 from ..graph.storage import Storage
 from ..tensor import INFERENCE, Tensor, record_one, state
@@ -39,6 +40,7 @@ def _clone_geometry(operands: Any, attributes: Any) -> Geometry:
 
 
 CLONE = operator("clone", _clone_geometry, kind="conversion")(lambda m, input, *memory_format: input)
+CLONE.on_stacks = OnStacks()
 
 
 @CLONE.derivative("input")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
-from ..graph.operator import Operator
+from ..graph.operator import OnStacks, Operator
 from ..tensor import Tensor, record
 from ..tensor.overrides import first_seen
 from .arithmetic import conjugate
@@ -22,6 +22,7 @@ DIV_FLOOR = pointwise_operator(
 )
 DIV_TRUNC = pointwise_operator("div", lambda m, input, other: m.truncated_quotient(input, other),
                                grad_name="DivBackward2", casts=True, exact="other")
+TRUE_DIVIDE.on_stacks = DIV_FLOOR.on_stacks = DIV_TRUNC.on_stacks = OnStacks(numbers=True)
 FLOOR_DIVIDE = pointwise_operator(
     "floor_divide", lambda m, input, other: m.floored_quotient(input, other), grad_name="NotImplemented",
     casts=True, exact="other",

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import dtypes, return_types
 from ..graph.geometry import Geometry, contiguous
-from ..graph.operator import Operator, Price, Rows
+from ..graph.operator import OnStacks, Operator, Price, Rows
 from ..tensor import Tensor, check_dim, record, record_one
 from .along import place
 from .axes import normalize_dims, reduced_shape
@@ -80,6 +80,7 @@ AMAX = _extremum("amax", _maximum, "AmaxBackward0", shared_evenly)
 AMIN = _extremum("amin", _minimum, "AminBackward0", shared_evenly)
 MAX = _extremum("max", _maximum, "MaxBackward1", shared_evenly_by_all)
 MIN = _extremum("min", _minimum, "MinBackward1", shared_evenly_by_all)
+MAX.on_stacks = MIN.on_stacks = OnStacks(dims=0, reduces=True)
 
 
 def _several(op: Operator, input: Tensor, dim: Any, keepdim: bool) -> Tensor:

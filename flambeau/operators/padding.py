@@ -8,7 +8,7 @@ from typing import Any
 from .. import dtypes
 from ..executors.borders import border_index
 from ..graph.geometry import Geometry, contiguous, dense_like
-from ..graph.operator import Operator
+from ..graph.operator import OnStacks, Operator
 from ..tensor import Tensor, record, record_pair
 from ..tensor.construct import from_array
 from .arguments import integers
@@ -58,6 +58,9 @@ def CONSTANT_PAD(m: Any, input: Any, value: Any, pad: Ints) -> Any:
     result.fill(value)
     result[target] = input[source]
     return result
+
+
+CONSTANT_PAD.on_stacks = OnStacks()
 
 
 @lru_cache(256)
@@ -132,6 +135,7 @@ def _border_operator(grad_name: str) -> Operator:
     made = operator("border_pad", _bordered_geometry, grad_name=grad_name)(_bordered)
     formal = "" if grad_name == "CopySlices" else "input"
     made.derivative("input", once=True, formal=formal)(_bordered_gradient)
+    made.on_stacks = OnStacks()
     return made
 
 

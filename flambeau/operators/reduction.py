@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
-from ..graph.operator import Operator, Rows
+from ..graph.operator import OnStacks, Operator, Rows
 from ..tensor import Tensor, record_one
 from .axes import normalize_dims, reduced_shape, require_dims
 from .definition import arithmetic_dtype, operator
@@ -85,6 +85,7 @@ def _sum_operator(grad_name: str) -> Operator:
     op = operator("sum", reduction_geometry, compute=operand_dtype, grad_name=grad_name,
                   rows=Rows(passes=1))(_sum_kernel)
     op.derivative("input")(_sum_gradient)
+    op.on_stacks = OnStacks(dims=0, reduces=True)
     return op
 
 
@@ -162,6 +163,7 @@ def _mean_operator(grad_name: str) -> Operator:
     op = operator("mean", reduction_geometry, compute=operand_dtype, grad_name=grad_name,
                   rows=Rows(passes=1))(_mean_kernel)
     op.derivative("input")(_mean_gradient)
+    op.on_stacks = OnStacks(dims=0, reduces=True)
     return op
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.geometry import Geometry, contiguous, dense_like
+from ..graph.operator import OnStacks
 from ..layouts import contiguous_format
 from ..tensor import Tensor, check_dim, record, record_one
 from ..tensor.batching import by_example
@@ -41,6 +42,7 @@ def _backwards(ndim: int, dims: tuple[int, ...]) -> tuple[slice, ...]:
 
 FLIP = operator("flip", _same)(lambda m, input, dims: input[_backwards(input.ndim, dims)])
 ROLL = operator("roll", _rolled)(lambda m, input, shifts, dims: m.roll(input, shifts, dims))
+FLIP.on_stacks, ROLL.on_stacks = OnStacks(), OnStacks(dims=1)
 
 
 def _turned(operands: Any, attributes: Any) -> Geometry:

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
-from ..graph.operator import Operator, Rows
+from ..graph.operator import OnStacks, Operator, Rows
 from ..tensor import Tensor, record
 from ..tensor.batching import by_example
 from ..tensor.warned import warn
@@ -62,6 +62,7 @@ def _operator(name: str, infer: Any, kernel: Any) -> Operator:
 
 VAR = _operator("var", _var_geometry, _var_kernel)
 STD = _operator("std", _var_geometry, _std_kernel)
+VAR.on_stacks = STD.on_stacks = OnStacks(dims=0, reduces=True)
 VAR_MEAN = _operator("var_mean", _moments_geometry, _moments)
 STD_MEAN = _operator("std_mean", _moments_geometry, _std_mean_kernel)
 

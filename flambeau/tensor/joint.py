@@ -28,14 +28,6 @@ _LEAST = 4      # samples: fewer are computed alone
 _SMALL = 1 << 15    # bytes of a batch: NumPy has no better
 _SPREAD = 4     # as many in a group, on the average: else alone
 
-# Operators that do the same to stacks: pointwise ones, and these. Their attributes count dimensions from the
-# last one, if any, or (``_SHIFTED``, ``_REDUCES``) name at this position dimensions from the first one on.
-_FROM_LAST = frozenset(("constant_pad_nd", "border_pad", "to_copy", "clone"))
-_REDUCES = dict.fromkeys(("mean", "sum", "std", "var", "max", "min"), 0)
-_SHIFTED = {"roll": 1, **_REDUCES}
-# Those to which a number is an operand like any other.
-_OF_NUMBERS = frozenset(("add", "sub", "rsub", "mul", "div"))
-
 _alike: Recent[tuple[Any, ...], Signature] = Recent(1 << 12)
 _stacked: Recent[tuple[Any, ...], Signature | None] = Recent(1 << 10)
 
@@ -52,12 +44,11 @@ def is_joint(signature: Signature) -> bool:
         return False
     if operator.name == FLIP and operator not in flips:
         flips.append(operator)
-    if operator.name in _REDUCES:
-        return signature.attributes[_REDUCES[operator.name]].__class__ is tuple and geometries[0].numel > 0
-    if operator.name in _FROM_LAST:
-        return True
-    alike = operator.kind == "pointwise" or operator.name in ("where", FLIP) or operator.name in _SHIFTED
-    promotes = operator.name != "where" and len({g.dtype for g in geometries}) > 1
+    how = operator.on_stacks
+    if how is not None and how.reduces:
+        return signature.attributes[how.dims].__class__ is tuple and geometries[0].numel > 0
+    alike = operator.kind == "pointwise" or how is not None
+    promotes = operator.kind != "choice" and len({g.dtype for g in geometries}) > 1
     return alike and not promotes and max([g.ndim for g in geometries]) == output.ndim
 
 
@@ -220,7 +211,8 @@ def _number(column: Sequence[Any], signature: Signature) -> Any:
     if first is None or all(x.__class__ is first.__class__ and x == first for x in column):
         return first
     dtype = signature.outputs[0].dtype.numpy
-    if signature.operator.name not in _OF_NUMBERS or dtype not in (np.float32, np.float64) \
+    how = signature.operator.on_stacks
+    if how is None or not how.numbers or dtype not in (np.float32, np.float64) \
             or any(g.dtype.numpy != dtype for g in signature.geometries if g.__class__ is Geometry) \
             or not {*map(type, column)} <= {int, float}:
         raise _Apart
@@ -246,7 +238,7 @@ def _made(signature: Signature, count: int, *shared: bool) -> Signature | None:
         if is_shared:
             geometries.append(g)
         elif g.__class__ is Geometry:
-            aligned = [1] * (0 if operator.name in _FROM_LAST else output.ndim - g.ndim)
+            aligned = [1] * (output.ndim - g.ndim)
             geometries.append(contiguous((count, *aligned, *g.shape), g.dtype))
         else:
             geometries.append(contiguous((count, *[1] * output.ndim), output.dtype))
@@ -261,7 +253,8 @@ def _made(signature: Signature, count: int, *shared: bool) -> Signature | None:
 
 
 def _shifted(operator: Operator, attributes: tuple[Any, ...]) -> tuple[Any, ...]:
-    at = _SHIFTED.get(operator.name)
-    if at is None:
+    how = operator.on_stacks
+    if how is None or how.dims < 0:
         return attributes
+    at = how.dims
     return (*attributes[:at], tuple([d + 1 for d in attributes[at]]), *attributes[at + 1:])
