@@ -85,6 +85,19 @@ def test_numbers_of_narrow_types(answers: list[object], name: str) -> None:
     assert answers.count(None) == 2 and answers[-1] is True
 
 
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_numbers_of_16_bits(answers: list[object], name: str) -> None:
+    numbers = [1, 0.1, 2.5, 1e-30, 65504.0, 6e-8, 1 + 2.0**-9, 1 + 2.0**-9 + 2.0**-40, float("inf"), -0.0]
+    dtype = getattr(torch, name)
+    for k in (*numbers, *numbers):
+        x = torch.full((3,), k, dtype=dtype)
+        torch.synchronize()
+        want = torch.tensor([k], dtype=torch.float64).to(dtype) if name == "bfloat16" else \
+            torch.from_numpy(np.array([k]).astype(np.float16))
+        assert x.view(torch.int16).tolist() == want.view(torch.int16).tolist() * 3
+    assert True in answers
+
+
 def test_what_is_overwritten(answers: list[object]) -> None:
     x, place = _known([1, 2, 3]), _known([1], torch.int64)
     for k in range(5):

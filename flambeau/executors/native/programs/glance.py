@@ -43,9 +43,12 @@ from .segment import Segment
 from .team import team
 
 _NODES = 4096
-_NUMBERS = {(float, "f"): at.FLOAT, (float, "d"): at.DOUBLE, (int, "f"): at.FLOAT, (int, "d"): at.DOUBLE,
-            (int, "l"): at.INTEGER, (int, "i"): at.INT32, (int, "h"): at.INT16, (int, "b"): at.INT8,
-            (int, "B"): at.UINT8}
+_NUMBERS: dict[tuple[Any, str], int] = {
+    (float, "f"): at.FLOAT, (float, "d"): at.DOUBLE, (float, "e"): at.HALF, (float, "E"): at.BFLOAT,
+    (int, "f"): at.FLOAT, (int, "d"): at.DOUBLE, (int, "e"): at.HALF, (int, "E"): at.BFLOAT,
+    (int, "l"): at.INTEGER, (int, "i"): at.INT32, (int, "h"): at.INT16, (int, "b"): at.INT8,
+    (int, "B"): at.UINT8,
+}
 
 # Computes pending nodes, if they are the graph, and removes them: True; None if nothing was done; or a list
 # of arrays, if a kernel has failed (Segment.go_on).

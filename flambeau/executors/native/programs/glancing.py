@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from ..llvm.build import Function, Module
 from ..llvm.code import kernels
+from ..llvm.emitter import BFLOAT16, FLOAT16
 from . import runtime
 from .new_arrays import ARRAY_TYPE, ELEMENTS, ROW_WORDS, Memory, new_array, new_part
 from .new_arrays import TYPE as ELEMENT_TYPE
@@ -57,7 +58,7 @@ WIDTHS = 3, 2, 3, 4, 1, ROW_WORDS, 2, 2, 4
 (PROGRAM, SLOTS, ARENA, FOUND, PYTHON, LONG, SET, ROOM, USED,
  COUNT) = range(2 * len(TABLES), 2 * len(TABLES) + 10)
 HEADER_WORDS = COUNT + 1
-FLOAT, DOUBLE, INTEGER, INT32, INT16, INT8, UINT8 = range(7)
+FLOAT, DOUBLE, HALF, BFLOAT, INTEGER, INT32, INT16, INT8, UINT8 = range(9)
 _NARROW = {INT32: (32, "sext"), INT16: (16, "sext"), INT8: (8, "sext"), UINT8: (8, "zext")}
 MIXER = 0x9E3779B97F4A7C15 - (1 << 64)     # 2 ** 64 by the golden ratio: neighbours come to lie apart
 # The book: the functions and objects of Python, how many places it has (a power of two), and at each place
@@ -224,18 +225,29 @@ def _write_numbers(module: Module) -> Function:
             with f.when(whole):
                 _write_integer(f, c, c.call(AS_INTEGER, f"ptr {number}", "i64"), kind, word)
             with f.otherwise(whole):
-                found = c.call(AS_DOUBLE, f"ptr {number}", "double")
-                single = c.equal(kind, FLOAT)
-                with f.when(single):
-                    f.write("float", f.emit(f"fptrunc double {found} to float"), word, 4)
-                with f.otherwise(single):
-                    f.write("double", found, word, 8)
+                _write_real(f, c, c.call(AS_DOUBLE, f"ptr {number}", "double"), kind, word)
         with f.when(f.compare("sgt", count, 0)):
             with f.otherwise(f.emit(f"icmp eq ptr {c.call(OCCURRED, '')}, null")):
                 f.effect(f"call void {c.object(FORGET)}()")
                 f.give(0)
         f.give(1)
     return f
+
+
+def _write_real(f: Function, c: _Code, x: str, kind: str, word: str) -> None:
+    """Write a number in a floating type, or give 0 where it would be rounded twice, and not as NumPy does."""
+    single = f.emit(f"fptrunc double {x} to float")
+    with f.when(c.equal(kind, FLOAT)):
+        f.write("float", single, word, 4)
+    with f.when(c.equal(kind, DOUBLE)):
+        f.write("double", x, word, 8)
+    with f.when(c.equal(kind, BFLOAT)):
+        f.write("i16", f.narrow(single, BFLOAT16), word, 2)
+    with f.when(c.equal(kind, HALF)):
+        with f.otherwise(f.emit(f"fcmp oeq double {f.emit(f'fpext float {single} to double')}, {x}")):
+            f.effect(f"call void {c.object(FORGET)}()")
+            f.give(0)
+        f.write("half", f.narrow(single, FLOAT16), word, 2)
 
 
 def _write_integer(f: Function, c: _Code, x: str, kind: str, word: str) -> None:
