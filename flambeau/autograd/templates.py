@@ -105,6 +105,7 @@ class TemplateWalk(Walk):
             self.start.passed(first - self.at, self.by_templates, self.stops)
 
     def _run(self) -> None:
+        """``run``, all of it (Note: hot functions, in ``tensor/record.py``)."""
         heap, waiting, leaves, retain = self.heap, self.waiting, self.leaf_results, self.retain
         site, stops = self.site, self.stops
         number = _number()

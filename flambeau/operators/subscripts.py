@@ -240,7 +240,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
 
 
 def setitem(self: Tensor, key: Any, value: Any) -> None:
-    """``x[key] = value``, written in place."""
+    """``x[key] = value``, written in place (Note: hot functions, in ``tensor/record.py``)."""
     kind = value.__class__
     simple_number = known_number(value, self) if kind is Tensor else value
     if simple_number.__class__ in (float, int) and assign_number(self, key, simple_number):

@@ -142,7 +142,10 @@ def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], eno
 
 
 def _short(operator: Operator, x: Tensor, y: Any, attributes: tuple[Any, ...]) -> Any:
-    """``_compute`` for a tensor, and another one, a number, or nothing: what is usual of it, unrolled."""
+    """``_compute`` for a tensor, and another one, a number, or nothing: what is usual of it.
+
+    (Note: hot functions, in ``record.py``)
+    """
     at_once = state.at_once
     if at_once is None or x.__class__ is not Tensor or levels \
             or (casting.used and operator.name in casting.OPERATORS):

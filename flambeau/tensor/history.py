@@ -54,7 +54,7 @@ def _made_plan(signature: Signature, needs: tuple[bool, ...]) -> TapePlan:
 
 def attach(operator: Operator, signature: Signature, operands: Sequence[Any],
            outs: tuple[Tensor, ...]) -> None:
-    """Give the results of an operator their grad_fn, where it is differentiable."""
+    """Give the results of an operator their grad_fn, where it is differentiable (Note: hot functions)."""
     if not operator.differentiable:
         return
     edges: list[Any] = []

@@ -3,6 +3,10 @@
 This is the hot path of every program: it is bare on purpose. A signature found in the table carries
 everything that is the same each time (output geometry, dtype to compute in, which operands can have
 gradients).
+
+Note: hot functions. In Python a call costs as much as several steps of what runs for each operator: such code
+is one function where it could be several, says so by naming this note, and is measured when it is changed
+(``benchmarks/recording.py``).
 """
 
 from __future__ import annotations
@@ -87,7 +91,7 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
     """Record ``operator`` applied to tensors, Python numbers and None; return its Tensor, or a tuple of them.
 
     Of several results, ``enough`` is how many the caller reads: the others are there if backward needs them.
-    Raises what PyTorch raises when shapes, dtypes or devices do not fit.
+    Raises what PyTorch raises when shapes, dtypes or devices do not fit. (Note: hot functions)
     """
     if _taker is not None:
         taken = _taker(operator, operands, attributes, enough)

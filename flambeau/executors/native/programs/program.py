@@ -61,7 +61,7 @@ class Program:
         """Compute nodes (last one first), emptying the list; it promises what the interpreter's does.
 
         ``flat``: the operands of all nodes in turn, which is emptied too. ``values``: the arrays of the only
-        segment, where it was run in which a kernel failed.
+        segment, where it was run in which a kernel failed. (Note: hot functions, in ``tensor/record.py``)
         """
         failed: list[Node] = []
         remaining: list[Node | None] = [*nodes]
