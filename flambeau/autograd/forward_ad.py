@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from .. import dtypes
 from ..graph.geometry import Geometry
+from ..operators.creation import zeros
 from ..operators.representation import descriptions, history_suffixes
 from ..tensor import GradFn, Tensor, state
 from ..tensor.history import detached, edge
@@ -261,6 +262,25 @@ def _push(output: Tensor, current: _Level, differentiable: bool) -> Any:
 def _zeros(output: Tensor) -> Tensor:
     """Zeros like an output, each example's own under vmap."""
     return output.detach().new_zeros(output.shape)
+
+
+def transposed(function: Any, ctx: Any, grads: list[Any], arguments: list[Any]) -> tuple[Any, ...]:
+    """The gradients of a Function's arguments by its ``jvp``, which is linear: what it gives backward."""
+    tangents = [zeros(g.shape, dtype=g.dtype, requires_grad=True) if wanted else None
+                for g, wanted in zip(arguments, ctx._needs_input_grad)]
+    before = ctx._saved_entries
+    if ctx._for_forward:        # which is what ``jvp`` is shown, if there is any
+        ctx._saved_entries = None
+    try:
+        given = function.jvp(ctx, *tangents)
+    finally:
+        ctx._saved_entries = before
+    several = given if isinstance(given, tuple) else (given,)
+    pairs = [(y, g) for y, g in zip(several, grads) if isinstance(y, Tensor) and y.requires_grad]
+    wanted = [t for t in tangents if t is not None]
+    found = iter(grad([y for y, _ in pairs], wanted, [g for _, g in pairs], create_graph=True,
+                      materialize_grads=True))
+    return tuple([None if t is None else next(found) for t in tangents])
 
 
 def custom_tangents(function: Any, ctx: Any, args: tuple[Any, ...], outputs: list[Any]) -> list[Any]:

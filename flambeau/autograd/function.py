@@ -58,6 +58,8 @@ class BackwardCFunction(GradFn, Context):
                 raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not "
                                    "allowed. You should only implement one of them.")
             returned = function.vjp(self, *received)
+        elif state.pushing and function.backward is Function.backward and function.jvp is not Function.jvp:
+            returned = forward_ad.transposed(function, self, received, self._argument_geometries)
         else:
             returned = function.backward(self, *received)
         if not isinstance(returned, tuple):

@@ -13,7 +13,7 @@ from typing import Any
 from .. import operators
 from ..autograd import enable_grad
 from ..autograd import grad as tape_grad
-from ..tensor import Tensor
+from ..tensor import Tensor, state
 from ..utils import _pytree as pytree
 from .derivatives import (
     JVP,
@@ -200,7 +200,11 @@ def pushforward(func: Callable[..., Any], primals: tuple[Tensor, ...], has_aux: 
         # Where the gradient is asked for does not matter: it is linear in these (see the module's docstring).
         # But rules that take logarithms of gradients can be differentiated at 1, not at 0.
         cotangents = level.enter([operators.zeros_like(out) + 1 for out in outputs])
-        gradients = gradients_of(outputs, cotangents, fresh)
+        before, state.pushing = state.pushing, True
+        try:
+            gradients = gradients_of(outputs, cotangents, fresh)
+        finally:
+            state.pushing = before
 
     def push(tangents: Any) -> list[Tensor]:
         with enable_grad():

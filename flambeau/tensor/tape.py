@@ -32,6 +32,8 @@ class GradState(threading.local):
     site: Any = None
     # How many of torch.func's derivatives are being computed, one inside the other.
     transforms = 0
+    # Whether gradients are asked for to be differentiated by the outputs' own, for forward derivatives.
+    pushing = False
     # Where the backward pass that runs has started (Note: edges): one tuple of its own for each pass.
     starts: Any = None
     # Whether it was asked for certain gradients only, as ``autograd.grad`` asks.

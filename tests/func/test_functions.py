@@ -162,3 +162,30 @@ def refusals(torch: ModuleType) -> list[str]:
 
 def test_functions_without_a_rule_are_refused(torch: ModuleType, oracle: ModuleType) -> None:
     assert refusals(torch) == refusals(oracle)
+
+
+@pytest.mark.parametrize("kept", ["save_for_forward", "save_for_backward"])
+def test_forward_derivatives_of_functions_that_have_no_backward(torch: Any, kept: str) -> None:
+    class Cube(torch.autograd.Function):  # type: ignore[misc, name-defined]
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x: Any, factor: float) -> Any:
+            return x**3 * factor
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            getattr(ctx, kept)(inputs[0])
+            ctx.factor = inputs[1]
+
+        @staticmethod
+        def jvp(ctx: Any, tangent: Any, _: Any) -> Any:
+            return 3 * ctx.saved_tensors[0] ** 2 * ctx.factor * tangent
+
+    x = torch.tensor([1.0, 2.0])
+    direction = torch.tensor([1.0, 0.5])
+    value, derivative = torch.func.jvp(lambda a: Cube.apply(a, 2.0).sin(), (x,), (direction,))
+    assert value.tolist() == (2 * x**3).sin().tolist()
+    assert derivative.tolist() == pytest.approx(((2 * x**3).cos() * 6 * x**2 * direction).tolist())
+    with pytest.raises(NotImplementedError, match="either the backward or vjp method"):
+        torch.func.grad(lambda a: Cube.apply(a, 2.0).sum())(x)
