@@ -7,17 +7,18 @@ compiler's start (Note: rent or buy), all blocks are copied by one native call.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..config import settings
+from . import native
 
 Array = np.ndarray[Any, Any]
 
-# Modelled nanoseconds of NumPy.
-_BLOCK, _BYTE, _COMPILER = 1.5e3, 0.4, 30e6
+# Modelled nanoseconds of NumPy, and of native code that is to be compiled, or lies on disk.
+_BLOCK, _BYTE, _COMPILER, _KEPT = 1.5e3, 0.4, 30e6, 2e6
 _spent = 0.0
 _native: Callable[[int], Callable[..., None]] | None = None
 
@@ -89,7 +90,7 @@ def _natively(rows: Array, count: int, shape: Sequence[int], strides: Sequence[i
         return None
     if _native is None:
         _spent += count * _BLOCK + rows.nbytes * _BYTE
-        if _spent < _COMPILER:
+        if _spent < _price(rows.itemsize):
             return None
         try:
             from .native.gathering import gatherer  # needs llvmlite, which may not be there
@@ -98,6 +99,17 @@ def _natively(rows: Array, count: int, shape: Sequence[int], strides: Sequence[i
             _spent = -np.inf
             return None
     return _plan(tuple(shape), tuple(strides), flips)
+
+
+def _price(size: int) -> float:
+    """What native code costs now: little if it is on disk, and what finds it there is imported anyway."""
+    return _KEPT if native.is_loaded() and _is_kept(size) else _COMPILER
+
+
+@cache
+def _is_kept(size: int) -> bool:
+    from .native.gathering import is_kept  # the native executor has imported llvmlite
+    return is_kept(size)
 
 
 @lru_cache(1 << 10)

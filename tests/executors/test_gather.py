@@ -12,9 +12,10 @@ import pytest
 import flambeau as torch
 
 gathering: Any = importlib.import_module("flambeau.executors.gather")
-native = pytest.param(True, marks=pytest.mark.skipif(
+needs_native = pytest.mark.skipif(
     importlib.util.find_spec("llvmlite") is None or torch.config.settings.executor != "auto",
-    reason="there is no native call"))
+    reason="there is no native call")
+native = pytest.param(True, marks=needs_native)
 
 # Shape, strides, where the first block begins, and which dimensions are read backwards, a bit each.
 BLOCKS: dict[str, tuple[tuple[int, ...], tuple[int, ...], int, int]] = {
@@ -68,3 +69,26 @@ def test_nothing_beyond_an_array_is_read(offset: int, is_native: bool,
     values = [value, value.copy()]
     with pytest.raises((ValueError, IndexError, TypeError)):
         gathering.gather_each(rows, None, lambda: values, _table(values, [3, offset], [0, 1]), (5,), (1,))
+
+
+@needs_native
+@pytest.mark.parametrize("spent, loaded, kept, bought", [
+    (3e6, True, True, True), (3e6, True, False, False), (3e6, False, True, False),
+    (1e6, True, True, False), (3e7, False, False, True),
+])
+def test_code_on_disk_is_had_sooner(spent: float, loaded: bool, kept: bool, bought: bool,
+                                    monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathering, "_native", None)
+    monkeypatch.setattr(gathering, "_spent", spent)
+    monkeypatch.setattr(gathering, "_is_kept", lambda size: kept)
+    monkeypatch.setattr("flambeau.executors.native.is_loaded", lambda: loaded)
+    rows = np.zeros((1, 2), np.float32)
+    gathering.gather(rows, np.arange(4, dtype=np.float32), [1], (2,), (1,))
+    assert rows.tolist() == [[1.0, 2.0]] and gathering.is_native() == bought
+
+
+@needs_native
+def test_code_that_was_made_is_kept() -> None:
+    from flambeau.executors.native.gathering import gatherer, is_kept
+    gatherer(4)
+    assert is_kept(4)

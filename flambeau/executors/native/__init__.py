@@ -46,6 +46,11 @@ def expect_steps() -> None:
             gc.collect(0)
 
 
+def is_loaded() -> bool:
+    """Whether the native executor was imported."""
+    return _execute is not None and _execute is not _interpret
+
+
 def _no_replay(pending: list[Node], live: list[Node], arrays: list[Any] | None = None) -> list[Node] | None:
     return None
 
@@ -101,4 +106,4 @@ def _interpret(nodes: list[Node], forced: bool) -> list[Node]:
     return interpreter.run(nodes)
 
 
-__all__ = ["auto", "book", "expect_steps", "recorder", "replay", "run"]
+__all__ = ["auto", "book", "expect_steps", "is_loaded", "recorder", "replay", "run"]

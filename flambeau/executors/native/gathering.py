@@ -18,7 +18,7 @@ from operator import index
 from typing import Any
 
 from .llvm.build import Module
-from .llvm.code import kernel
+from .llvm.code import is_noted, kernel
 from .programs import runtime
 from .programs.objects import address_of
 from .templates.copying import define_run, element
@@ -68,6 +68,11 @@ def _kernel(size: int) -> str:
                 target.set(f.at(goal, length, "i8"))
         f.give(0)
     return module.text()
+
+
+def is_kept(size: int) -> bool:
+    """Whether the code for elements of so many bytes is on disk."""
+    return is_noted(_kernel, size)
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import inspect
 import re
 from collections.abc import Callable, Mapping
 from operator import index
@@ -53,6 +54,12 @@ def kernel(name: str, title: str = "",
             return found[name]
         return cast("Callable[P, SupportsIndex]", functools.cache(address))
     return declare
+
+
+def is_noted(kernel: Callable[..., Any], *arguments: Any) -> bool:
+    """Whether what a decorated function writes for these arguments is noted on disk: it is had in no time."""
+    key = notes.key_of(inspect.unwrap(kernel), arguments)
+    return key is not None and notes.find(key) is not None
 
 
 def noted(what: Callable[..., Any], arguments: tuple[Any, ...], title: str,
