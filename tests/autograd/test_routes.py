@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -179,9 +180,9 @@ def test_references_are_counted(followed: list[bool]) -> None:
 
     rounds = [steps() for _ in range(4)]
     assert True in followed and False in followed
-    # What is remembered, or forgotten, of this and of others changes a count once; a wrong one changes always.
+    # What is remembered, or forgotten, changes a count once; one that is wrong changes in every round.
     for column in zip(*rounds):
-        assert min(abs(b - a) for a, b in zip(column, column[1:])) < 250, rounds
+        assert min(abs(b - a) for a, b in pairwise(column)) < 250, rounds
 
 
 def test_gradients_of_all_leaves(followed: list[bool]) -> None:

@@ -274,16 +274,16 @@ def test_an_exception_in_a_backward_hook_passes_through(torch: Any) -> None:
 
 
 # An interrupt may fall into an import, or into another package: what is open then is closed by nobody.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.fixture
 def _no_callbacks() -> Iterator[None]:
-    """Python loses an interrupt that comes while the garbage collector calls back, as Hypothesis has it do."""
+    """Python loses interrupts that come while the garbage collector calls back, as Hypothesis has it do."""
     callbacks = gc.callbacks[:]
     gc.callbacks.clear()
     yield
     gc.callbacks.extend(callbacks)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.usefixtures("_no_callbacks")
 def test_interruption_leaves_the_last_valid_values(torch: Any) -> None:
     """Ctrl-C anywhere in a training loop: every tensor has a whole value, and training can go on."""
