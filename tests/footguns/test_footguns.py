@@ -273,7 +273,6 @@ def test_an_exception_in_a_backward_hook_passes_through(torch: Any) -> None:
     assert x.grad.tolist() == [3, 3]
 
 
-# An interrupt may fall into an import, or into another package: what is open then is closed by nobody.
 @pytest.fixture
 def _no_callbacks() -> Iterator[None]:
     """Python loses interrupts that come while the garbage collector calls back, as Hypothesis has it do."""
@@ -283,6 +282,7 @@ def _no_callbacks() -> Iterator[None]:
     gc.callbacks.extend(callbacks)
 
 
+# An interrupt may fall into an import, or into another package: what is open then is closed by nobody.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.usefixtures("_no_callbacks")
 def test_interruption_leaves_the_last_valid_values(torch: Any) -> None:
