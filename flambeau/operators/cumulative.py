@@ -135,8 +135,8 @@ def _cumprod_gradient(grad: Tensor, input: Tensor, dim: int) -> Tensor:
     return before * record(RECURRENCE, (grad, factors), (dim, True))
 
 
-@CUMPROD.derivative("input", keeps="input")
-def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+@CUMPROD.derivative("input", keeps="input output")
+def _(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
     if not input.ndim or not input.numel():
         return grad
     return _cumprod_gradient(grad, input.to(grad.dtype), ctx.attributes[0])

@@ -21,7 +21,8 @@ def _prod_kernel(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype
     return m.prod(input, axis=dims, keepdims=keepdim, dtype=arithmetic_dtype(dtype).numpy)
 
 
-def _prod_gradient(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+def _prod_gradient(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
+    """PyTorch keeps the product too: what is written to it makes backward fail."""
     dims, keepdim, _ = ctx.attributes
     if input.numel() == 0 or input.ndim == 0:
         return spread(grad, dims, keepdim, input.shape)
@@ -48,7 +49,7 @@ def _by_quotients(grad: Tensor, input: Tensor, dims: tuple[int, ...]) -> Tensor:
 def _prod_operator(grad_name: str) -> Operator:
     op = operator("prod", reduction_geometry, compute=operand_dtype, grad_name=grad_name,
                   rows=Rows(passes=1))(_prod_kernel)
-    op.derivative("input", keeps="input")(_prod_gradient)
+    op.derivative("input", keeps="input output")(_prod_gradient)
     return op
 
 

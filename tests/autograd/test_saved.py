@@ -83,3 +83,20 @@ def test_second_derivatives_of_networks_of_straight_pieces_are_zero(
 
     for ours, theirs in zip(run(torch), run(oracle), strict=True):
         assert ours == (None if theirs is None else pytest.approx(theirs))
+
+
+@pytest.mark.parametrize("expression", ["x.prod()", "x.prod(1)", "x.cumprod(1)", "x.exp()", "x.amax(1)",
+                                        "x.cumsum(1)", "x.sum(1)", "x.sin()"])
+def test_who_keeps_a_result_sees_that_it_was_written(torch: ModuleType, oracle: ModuleType,
+                                                     expression: str) -> None:
+    def run(framework: ModuleType) -> str:
+        x = framework.arange(1.0, 7.0).reshape(2, 3).requires_grad_()
+        y = eval(expression, {"x": x})
+        y.mul_(0.5)
+        try:
+            y.sum().backward()
+        except RuntimeError as error:
+            return str(error)[:70]
+        return "accepted"
+
+    assert run(torch) == run(oracle)
