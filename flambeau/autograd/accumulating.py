@@ -18,6 +18,9 @@ def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool) -> None:
     """Add a gradient to ``leaf.grad``, after the leaf's hooks."""
     if leaf._hooks is not None:
         grad = leaf._hooks.run(grad)
+    if grad._geometry is not leaf._geometry and grad._geometry.shape != leaf._geometry.shape \
+            and not grad._sparse:
+        grad = grad.sum_to_size(leaf._geometry.shape)   # of a result that got dimensions without history
     have = leaf._grad
     if have is None and grad._geometry is not leaf._geometry and not grad._sparse:
         grad = _as_lies(grad, leaf._geometry)

@@ -79,3 +79,13 @@ def test_a_function_may_write_to_a_view_of_what_wants_no_gradient() -> None:
     assert torch.autograd.grad(base.sum(), y)[0].tolist() == [5, 5, 5]
     with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used"):
         DoubledInPlace.apply(torch.ones(2, 3, requires_grad=True)[0])
+
+
+def test_gradients_have_the_shape_of_their_leaf() -> None:
+    """Also where a result got a dimension without history: PyTorch sums over it."""
+    x = torch.tensor(0.7, requires_grad=True)
+    first, second = x.abs(), x.abs()
+    with torch.no_grad():
+        second.unsqueeze_(0)
+    (second.sum() + first * 2).backward()
+    assert x.grad is not None and x.grad.shape == () and x.grad.item() == 3
