@@ -55,11 +55,11 @@ class Signature:
     def elsewhere(self, geometries: tuple[Any, ...]) -> Signature:
         """The same with operands that differ in their offsets alone, on which no result depends."""
         made: Signature = object.__new__(Signature)
-        made.operator, made.attributes, made.compute = self.operator, self.attributes, self.compute
-        made.geometries, made.outputs, made.single = geometries, self.outputs, self.single
-        made.nbytes, made.on_meta, made.usual = self.nbytes, self.on_meta, self.usual
-        made.rounds, made.form = self.rounds, self.form
-        made.plan, made.settled, made.price, made.tape_plans = None, None, 0.0, _UNTAPED
+        for name in Signature.__slots__:
+            setattr(made, name, getattr(self, name))
+        made.geometries = geometries
+        # What was found out about these operands, where they begin included.
+        made.plan, made.alike, made.settled, made.price, made.tape_plans = None, None, None, 0.0, _UNTAPED
         return made
 
     def keep_tape_plan(self, wanted: int, plan: Any) -> Any:

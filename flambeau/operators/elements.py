@@ -53,9 +53,10 @@ def assign_number(x: Tensor, key: Any, number: int | float) -> bool:
 def known_number(value: Tensor, x: Tensor) -> int | float | None:
     """The number that a known 0-dim tensor assigns to an element of ``x``; None if that is not so simple."""
     g, storage = value._geometry, value._storage
+    if g.ndim or g.dtype is not x._geometry.dtype or storage is x._storage or value.requires_grad:
+        return None     # before its node is asked for, which may have to be made
     flat = storage.node.value
-    if g.ndim or g.dtype is not x._geometry.dtype or storage is x._storage or value.requires_grad \
-            or flat.__class__ is not np.ndarray or flat.dtype is not g.dtype.numpy:
+    if flat.__class__ is not np.ndarray or flat.dtype is not g.dtype.numpy:
         return None
     found: int | float = flat.item(g.offset)
     return found
