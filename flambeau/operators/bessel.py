@@ -11,6 +11,7 @@ from .comparison import where
 from .definition import pointwise, pointwise_operator
 from .domain import COMPLEX, operands, refuse, require_tensor
 from .out import NO_HISTORY
+from .prices import per_element
 from .registry import api
 
 
@@ -147,7 +148,8 @@ spherical_bessel_j0 = _bessel("spherical_bessel_j0", "spherical_j0", "``sin(inpu
 
 def _polynomial(name: str, family: str, text: str, example: str) -> Callable[..., Tensor]:
     """Declare a family of polynomials: ``function(input, n)`` with the degree n a tensor or number."""
-    op = pointwise_operator(f"special_{name}", lambda m, input, n: m.orthogonal(input, n, family), "float")
+    op = pointwise_operator(f"special_{name}", lambda m, input, n: m.orthogonal(input, n, family), "float",
+                            price=per_element(20.0))
     refuse(op, f"{name}_cpu", COMPLEX, types=LOW_PRECISION)
 
     def function(input: Any, n: Any) -> Tensor:

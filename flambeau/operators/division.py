@@ -11,31 +11,33 @@ from ..tensor.overrides import first_seen
 from .arithmetic import conjugate
 from .definition import NUMBERS, operand, pointwise, pointwise_operator
 from .domain import COMPLEX, bad_arguments, operands, refuse, some_tensor, zero_gradient
+from .prices import REMAINDERS, per_element
 from .registry import NAMESPACES, api
 from .undifferentiable import refuse_derivative
 
 TRUE_DIVIDE = pointwise_operator("div", lambda m, input, other: m.true_divide(input, other), "float",
                                  casts=True, exact="other")
 DIV_FLOOR = pointwise_operator(
-    "div", lambda m, input, other: m.floored_quotient(input, other), grad_name="DivBackward2", casts=True,
-    exact="other",
+    "div", lambda m, input, other: m.floored_quotient(input, other), grad_name="DivBackward2",
+    price=per_element(REMAINDERS), casts=True, exact="other",
 )
 DIV_TRUNC = pointwise_operator("div", lambda m, input, other: m.truncated_quotient(input, other),
                                grad_name="DivBackward2", casts=True, exact="other")
 TRUE_DIVIDE.on_stacks = DIV_FLOOR.on_stacks = DIV_TRUNC.on_stacks = OnStacks(numbers=True)
 FLOOR_DIVIDE = pointwise_operator(
     "floor_divide", lambda m, input, other: m.floored_quotient(input, other), grad_name="NotImplemented",
-    casts=True, exact="other",
+    price=per_element(REMAINDERS), casts=True, exact="other",
 )
 REMAINDER = pointwise_operator("remainder", lambda m, input, other: m.floored_remainder(input, other),
-                               casts=True)
+                               price=per_element(REMAINDERS), casts=True)
 _QUOTIENT = pointwise_operator(
     "floor_divide", lambda m, input, other: m.quotient_by_number(input, other), grad_name="NotImplemented",
     casts=True, exact="other",
 )
 _REMAINDER = pointwise_operator("remainder", lambda m, input, other: m.remainder_by_number(input, other),
                                 casts=True)
-FMOD = pointwise_operator("fmod", lambda m, input, other: m.truncated_remainder(input, other), casts=True)
+FMOD = pointwise_operator("fmod", lambda m, input, other: m.truncated_remainder(input, other),
+                          price=per_element(REMAINDERS), casts=True)
 for _op, _name in (
     (DIV_FLOOR, "div_floor_cpu"),
     (DIV_TRUNC, "div_trunc_cpu"),

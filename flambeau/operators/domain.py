@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..dtypes import BOOL, COMPLEX, FLOATING, INTEGER, LOW_PRECISION, SCALAR_NAMES, dtype
 from ..graph.operator import Operator
@@ -14,6 +14,9 @@ from .creation import zeros_like
 from .definition import operand, pointwise_operator, result_dtype
 from .out import CONVERTED, Out, store
 from .registry import api
+
+if TYPE_CHECKING:
+    from ..graph.operator import Price
 
 INTEGRAL = (BOOL, INTEGER)
 NOT_FLOATING = (BOOL, INTEGER, COMPLEX)
@@ -80,13 +83,13 @@ def bad_arguments(function: str, *arguments: Any) -> TypeError:
 
 def of_tensors(*namespaces: str, name: str | None = None, promotes: str = "same", inplace: bool = True,
                aliases: tuple[str, ...] = (), grad_name: str | None = None, second: str = "other",
-               out: Out = CONVERTED) -> Callable[[Callable[..., Any]], Any]:
+               price: Price | None = None, out: Out = CONVERTED) -> Callable[[Callable[..., Any]], Any]:
     """Declare a pointwise operator of two tensors; numbers are refused (see ``pointwise``)."""
     asks = out
 
     def declare(kernel: Callable[..., Any]) -> Any:
         public_name = name or kernel.__name__
-        op = pointwise_operator(public_name, kernel, promotes, grad_name, casts=True)
+        op = pointwise_operator(public_name, kernel, promotes, grad_name, price=price, casts=True)
 
         def function(input: Any, other: Any, *, out: Any = None) -> Any:
             if not isinstance(input, Tensor) or not isinstance(other, Tensor):

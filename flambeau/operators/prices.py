@@ -21,6 +21,7 @@ MATRIX = 300.0      # a call of LAPACK for one of many small matrices,
 CUBE = 0.4          # and for each element of a cube as large as that one is
 SMALL = 32          # rows, beyond which a native program has nothing better
 TIES = 20.0         # an element of rows that may have equal ones, which then are sorted step by step
+REMAINDERS = 10.0   # a remainder, or a quotient by way of it
 PAIR = 2.0          # an element of the difference of two rows
 
 

@@ -174,10 +174,17 @@ api("special", name="psi")(digamma)
 
 POLYGAMMA = pointwise_operator("polygamma", lambda m, input, n: m.polygamma(input, int(n)), "float",
                                price=per_element(100.0))
+DIGAMMA = pointwise_operator("polygamma", lambda m, input: m.digamma(input), "float", price=per_element(50.0))
 TRIGAMMA = pointwise_operator("polygamma", lambda m, input: m.trigamma(input), "float",
                               price=per_element(100.0))
+_BY_ORDER = {0: DIGAMMA, 1: TRIGAMMA}
 refuse(POLYGAMMA, "polygamma", COMPLEX)
 refuse(TRIGAMMA, "trigamma", COMPLEX)
+
+
+@DIGAMMA.derivative("input", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    return grad * polygamma(1, input)
 
 
 @TRIGAMMA.derivative("input", keeps="input")
@@ -202,7 +209,8 @@ def polygamma(n: int, input: Tensor) -> Tensor:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     if n == 0 and input.is_complex():
         raise not_implemented("digamma", input.dtype)
-    return record_one(TRIGAMMA, input) if n == 1 else record(POLYGAMMA, (input, n))
+    simple = _BY_ORDER.get(n)
+    return record_one(simple, input) if simple is not None else record(POLYGAMMA, (input, n))
 
 
 @api("Tensor", name="polygamma", inplace=True, judge="first")
@@ -268,7 +276,7 @@ def _gamma_density(input: Tensor, other: Tensor) -> Tensor:
     return exp((input - 1) * log(other) - other - lgamma(input))
 
 
-@of_tensors("torch", "Tensor", promotes="float")
+@of_tensors("torch", "Tensor", promotes="float", price=per_element(1000.0))
 def igamma(m: Any, input: Any, other: Any) -> Any:
     """The regularized lower incomplete gamma function of order ``input`` at ``other``.
 
@@ -279,7 +287,7 @@ def igamma(m: Any, input: Any, other: Any) -> Any:
     return m.gammainc(input, other)
 
 
-@of_tensors("torch", "Tensor", promotes="float")
+@of_tensors("torch", "Tensor", promotes="float", price=per_element(1000.0))
 def igammac(m: Any, input: Any, other: Any) -> Any:
     """The regularized upper incomplete gamma function of order ``input`` at ``other``.
 

@@ -45,3 +45,32 @@ def test_it_is_native() -> None:
         for dtype in (flambeau.float32, flambeau.float16, flambeau.bfloat16)[:3 if name in NAMES[:4] else 1]:
             check(lambda v, f=getattr(flambeau.special, name): f(v) + 1, [x.to(dtype)], operator,
                   1e-6 if dtype is flambeau.float32 else 1e-2)
+
+
+INCOMPLETE = [0.0, 1e-10, 0.3, 1.0, 2.5, 30.0, 200.0, np.inf, np.nan, -1.0]
+
+
+@pytest.mark.parametrize("name", ["gammainc", "gammaincc"])
+@pytest.mark.parametrize("dtype", [flambeau.float32, flambeau.float64], ids=str)
+def test_incomplete_gamma_functions(name: str, dtype: flambeau.dtype) -> None:
+    rng = np.random.default_rng(0)
+    count = len(INCOMPLETE)
+    a, x = [np.concatenate([rng.uniform(0, 20, 2000), rng.uniform(0, 300, 1000), ends])
+            for ends in (np.repeat(INCOMPLETE, count), np.tile(INCOMPLETE, count))]
+    check(getattr(flambeau.special, name), [flambeau.tensor(v, dtype=dtype) for v in (a, x)],
+          "igamma" if name == "gammainc" else "igammac", 2e-6 if dtype is flambeau.float32 else 1e-11)
+
+
+FAMILIES = ["chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v",
+            "chebyshev_polynomial_w", "shifted_chebyshev_polynomial_t", "hermite_polynomial_h",
+            "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p"]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_orthogonal_polynomials(name: str) -> None:
+    """Of one degree, and of a degree for each element."""
+    for dtype in (flambeau.float32, flambeau.float64):
+        x = flambeau.linspace(-2, 2, 60, dtype=dtype)
+        degrees = flambeau.tensor([-1, 0, 1, 2, 5.5, np.nan, 11, 3, 4, 6], dtype=dtype).repeat(6)
+        check(lambda v, n: (getattr(flambeau.special, name)(v, n), getattr(flambeau.special, name)(v, 4)),
+              [x, degrees], f"special_{name}", 0)

@@ -105,6 +105,34 @@ def test_remainders_are_exact(name: str) -> None:
     assert np.array_equal(np.signbit(found[known]), np.signbit(exact[known]))
 
 
+@pytest.mark.parametrize("name", ["fmod", "remainder", "floor_divide"])
+def test_remainders_of_double_precision_are_exact(name: str) -> None:
+    rng = np.random.default_rng(0)
+    ends = np.array([0.0, -0.0, 1, -0.3, math.inf, -math.inf, math.nan, 5e-324, -1e-310, 1e308,
+                     -1.7e308, 3, 2.0**53])
+    wide = [rng.standard_normal(5000) * 10.0 ** rng.integers(low, high, 5000)
+            for low, high in ((-3, 3), (-308, 308), (-323, -300), (290, 308))]
+    x = np.concatenate([*wide, wide[3], rng.integers(-2**53, 2**53, 5000), np.repeat(ends, ends.size)])
+    y = np.concatenate([*wide[::-1], wide[0], rng.integers(1, 99, 5000), np.tile(ends, ends.size)])
+    function = getattr(flambeau, name)
+    found, exact = native(function, x, y), interpreted(function, x, y)
+    assert np.array_equal(found, exact, equal_nan=True)
+    known = ~np.isnan(exact)
+    assert np.array_equal(np.signbit(found[known]), np.signbit(exact[known]))
+
+
+def test_hypot_of_double_precision() -> None:
+    rng = np.random.default_rng(0)
+    ends = np.array([0.0, -0.0, 1, -0.3, math.inf, -math.inf, math.nan, 5e-324, -1e-310, 1e308, -1.2e308])
+    near, far = [10.0 ** rng.integers(-low, low, 5000) for low in (3, 300)]
+    x, y = [np.concatenate([rng.standard_normal(5000) * near, rng.standard_normal(5000) * far, order(ends)])
+            for order in (lambda e: np.repeat(e, e.size), lambda e: np.tile(e, e.size))]
+    found, exact = native(flambeau.hypot, x, y), np.hypot(x, y)
+    same = (found == exact) | (np.isnan(found) & np.isnan(exact))
+    with np.errstate(invalid="ignore"):
+        assert np.all(same | (np.abs(found - exact) <= 2 * np.spacing(exact)))
+
+
 INTEGERS = [flambeau.int64, flambeau.int32, flambeau.int8, flambeau.uint8]
 KERNELS: list[tuple[str, Callable[..., Any], str]] = [
     ("lerp by a number", lambda x, y: flambeau.lerp(x, y, 0.3), "lerp"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import bessel, circle, error_function, inverses, neighbours
+from . import bessel, circle, error_function, incomplete_gamma, inverses, neighbours
 from . import functions as exact
 from . import gamma as gamma_functions
 from .elements import maximum, minimum, unordered
@@ -45,6 +45,7 @@ bessel_j0, bessel_j1, bessel_y0, bessel_y1, spherical_j0 = map(_expensive, (
     bessel.bessel_j0, bessel.bessel_j1, bessel.bessel_y0, bessel.bessel_y1, bessel.spherical_j0))
 arctan2, hypot, log_of_sum, logaddexp2, nextafter = map(_of_pair, (
     inverses.atan2, inverses.hypot, inverses.log_of_sum, inverses.log2_of_sum, neighbours.nextafter))
+gammainc, gammaincc = map(_of_pair, (incomplete_gamma.gammainc, incomplete_gamma.gammaincc))
 
 
 def copysign(x: Any, y: Any) -> Expression:

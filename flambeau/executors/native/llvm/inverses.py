@@ -113,9 +113,23 @@ def atanh(x: Expression) -> Expression:
 # --- of two operands ----------------------------------------------------------------------------------------
 
 @wide
+def _hypot(x: Expression, y: Expression) -> Expression:
+    return (x * x + y * y).intrinsic("sqrt")
+
+
+def _hypot_double(x: Expression, y: Expression) -> Expression:
+    """Scaled by a power of two where a square would be beyond the range."""
+    one = constant(x, 1.0)
+    larger = absolute(select(compare(">", absolute(x), absolute(y)), x, y))
+    scale = select(compare(">", larger, 2.0 ** 500), constant(x, 2.0 ** -600), one)
+    scale = select(compare("<", larger, 2.0 ** -450), constant(x, 2.0 ** 600), scale)
+    a, b = x * scale, y * scale
+    return fma(a, a, b * b).intrinsic("sqrt") / scale
+
+
 def hypot(x: Expression, y: Expression) -> Expression:
     """sqrt(x^2 + y^2); infinite where one is, whatever the other."""
-    value = (x * x + y * y).intrinsic("sqrt")
+    value = _hypot_double(x, y) if x.dtype == FLOAT64 else _hypot(x, y)
     beyond = compare("==", absolute(x), math.inf) | compare("==", absolute(y), math.inf)
     return select(beyond, constant(x, math.inf), value)
 

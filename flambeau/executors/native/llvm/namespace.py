@@ -46,6 +46,8 @@ from .elementary import (
     exp,
     exp2,
     expm1,
+    gammainc,
+    gammaincc,
     hypot,
     i0,
     i0e,
@@ -113,6 +115,7 @@ from .elements import (
 )
 from .emitter import BOOL
 from .expression import by_comparison, by_operator, invert, negative, pair
+from .polynomials import orthogonal
 from .quotients import (
     floored_quotient,
     floored_remainder,
@@ -176,10 +179,10 @@ __all__ = [
     "rectify", "sigmoid_gradient", "silu", "silu_gradient", "softplus", "tanh_gradient",
     "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "bessel_j0", "bessel_j1",
     "bessel_y0", "bessel_y1", "clamped_logit", "copysign", "cos", "cosh", "digamma", "erf", "erfc", "erfinv",
-    "exp", "exp2", "expm1", "hypot", "i0", "i0e", "i1", "i1e", "integer_safe_power", "k0", "k0e", "k1", "k1e",
-    "lgamma", "log", "log10_of", "log1p", "log2", "log_ndtr", "log_of_sum", "logaddexp2", "ndtr",
-    "ndtri", "nextafter", "normal", "sigmoid", "sin", "sinh", "spherical_j0", "tan", "tanh", "trigamma",
-    "x_times",
+    "exp", "exp2", "expm1", "gammainc", "gammaincc", "hypot", "i0", "i0e", "i1", "i1e", "integer_safe_power",
+    "k0", "k0e", "k1", "k1e", "lgamma", "log", "log10_of", "log1p", "log2", "log_ndtr", "log_of_sum",
+    "logaddexp2", "ndtr", "ndtri", "nextafter", "normal", "orthogonal", "sigmoid", "sin", "sinh",
+    "spherical_j0", "tan", "tanh", "trigamma", "x_times",
     "abs", "between", "bounded", "cast", "ceil", "conj", "divide", "floor", "fmax", "fmin",
     "iscomplexobj", "isfinite", "isinf", "isnan", "logical_and", "logical_not", "logical_or",
     "logical_xor", "maximum", "minimum", "nan_to_num", "ones_like", "rint", "rounded", "rsqrt", "sign_of",

@@ -1,8 +1,9 @@
-"""Quotients and remainders of single precision in generated code, exact; shifts of integers.
+"""Quotients and remainders of floating numbers in generated code, exact; shifts of integers.
 
 Note: remainders. x - q y is exact in double precision as long as q has no more than 28 bits, for y has 24.
 The true quotient has up to 277 bits: it is taken off 27 at a time, from the top, each time from what is left.
 What is left in the end is off by one y at most, for a quotient may be rounded up to the next integer.
+Of double precision they are taken off in a loop (``called.remainder``).
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .emitter import FLOAT32, FLOAT64, INT64, Unsupported
+from .called import called, remainder
+from .emitter import FLOAT64, INT64, Unsupported
 from .expression import Expression, bits_of, compare, constant, convert, is_float, pair, select
 from .functions import absolute, copysign, fma, signed
 
@@ -20,13 +22,15 @@ _KEPT = -1 << 26    # of a double's 52 bits behind the point
 
 def _operands(x: Any, y: Any) -> tuple[Expression, Expression]:
     first, second = pair(x, y)
-    if not is_float(first) or first.dtype != FLOAT32:
+    if not is_float(first):
         raise Unsupported(f"remainders of {first.dtype}")    # of integers: a zero raises an error
     return first, second
 
 
 def _rest(x: Expression, y: Expression) -> Expression:
     """The remainder of |x| by |y|, with x's sign; NaN of infinite x, and where y is 0."""
+    if x.dtype == FLOAT64:
+        return copysign(called("remainder", remainder, absolute(x), absolute(y)), x)
     length, size = [convert(absolute(a), FLOAT64) for a in (x, y)]
     left, inverse = length, 1 / size
     for _ in range(_STEPS):
