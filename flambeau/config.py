@@ -15,7 +15,7 @@ class _Settings:
     """The values in force. One object, read by attribute on the hot path."""
 
     __slots__ = ("eager", "executor", "budget_bytes", "verify", "check_at",
-                 "backward_templates", "kernel_times", "threads")
+                 "backward_templates", "kernel_times", "threads", "by_book")
 
     def __init__(self) -> None:
         self.eager = os.environ.get("FLAMBEAU_EAGER", "0") not in ("", "0")
@@ -26,6 +26,12 @@ class _Settings:
         self.kernel_times = os.environ.get("FLAMBEAU_KERNEL_TIMES", "0") not in ("", "0")
         self.threads = _threads()
         self.check_at = 0 if self.eager else 64  # pending nodes at which recording asks the engine
+        self.by_book = False        # whether looks may run programs that are known, as they are
+        self.settle()
+
+    def settle(self) -> None:
+        """Others have changed: what follows from them."""
+        self.by_book = self.executor in ("auto", "native") and not (self.verify or self.kernel_times)
 
 
 def _threads() -> int:
@@ -43,10 +49,12 @@ settings = _Settings()
 def _set(name: str, value: Any) -> Iterator[None]:
     before = getattr(settings, name)
     setattr(settings, name, value)
+    settings.settle()
     try:
         yield
     finally:
         setattr(settings, name, before)
+        settings.settle()
 
 
 def eager(enabled: bool = True) -> Any:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from ..executors.measure import KernelTime
 from ..graph.site import Site, describe
@@ -22,7 +22,18 @@ class Look(NamedTuple):
     kernels: tuple[KernelTime, ...] = ()
 
 
-looks: deque[Look] = deque(maxlen=256)
+class Looks(deque[Any]):
+    """The last looks; what is appended may be plain tuples, which cost a fraction of a ``Look`` to make."""
+
+    def __getitem__(self, i: Any) -> Any:
+        return Look(*super().__getitem__(i))
+
+    def __iter__(self) -> Iterator[Look]:
+        for fields in super().__iter__():
+            yield Look(*fields)
+
+
+looks = Looks(maxlen=256)
 # Called with each look, by the thread that looked: the profiler listens here.
 listeners: list[Callable[[Look], None]] = []
 

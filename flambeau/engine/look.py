@@ -22,10 +22,10 @@ from ..executors.native import dead
 from ..executors.native.tiers import LARGEST
 from ..graph import pending
 from ..graph.node import Failure, Node, constant
-from ..graph.site import Site, describe, user_frame
+from ..graph.site import Site, describe, is_library_file, user_frame
 from ..graph.storage import Storage
 from ..graph.verify import verify
-from .explain import Look, listeners, looks
+from .explain import listeners, looks
 from .first_draws import first_draws
 
 # An executor takes nodes (last one first), empties the list and returns the nodes that failed.
@@ -38,8 +38,8 @@ EXECUTORS: dict[str, Callable[[list[Node]], list[Node]]] = {
 }
 
 _CHECK_EVERY = 64
-_tuple: Any = tuple.__new__     # a NamedTuple's own constructor costs three times as much
 _clock, _frame = time.perf_counter, sys._getframe
+_lock, _nodes = pending.lock, pending.nodes
 
 
 def user_site(depth: int = 2) -> Site:
@@ -52,64 +52,79 @@ def compute_pending(cause: str, keep: int = 0, inside: int = 2) -> None:
 
     ``inside``: how many frames, this one included, are surely not the user's.
     """
-    nodes = pending.nodes
-    if not nodes:
-        return
-    if first_draws.waits and (drawn := first_draws.end(cause)):
-        compute_pending("draws", len(nodes) - drawn)
-    failures = None
-    with pending.lock:
+    if _nodes and (keep or not _by_book(cause, inside + 1)):
+        _look(cause, keep, None, inside + 1)
+
+
+def _by_book(cause: str, inside: int) -> bool:
+    """Compute what is pending if it is a graph that the book has; whether it was. (Note: hot functions)"""
+    if not settings.by_book or pending.watchers or first_draws.waits:
+        return False
+    with _lock:
         began = _clock()
-        recorded = computed = len(nodes) - keep
-        tier = "native"
-        with_programs = not (keep or settings.verify or pending.watchers) \
-            and settings.executor in _WITH_PROGRAMS
-        arrays = native.book.look_up(nodes) if with_programs and not settings.kernel_times else None
+        count = len(_nodes)
+        arrays = native.book.look_up(_nodes)
+        if arrays is None:
+            return False
         if arrays is not True:
-            computed, failures = _compute(keep, with_programs, arrays)
-            if not computed:
-                _budget.start_again()
-                return
-            tier = ran[0] if len(ran) == 1 else _tier()
+            _look(cause, 0, arrays, inside + 1)
+            return True
         if _budget.counted:
             _budget.start_again()
-        site = user_frame(_frame(inside))
-        looks.append(_tuple(Look, (cause, site, recorded, computed, _clock() - began, tier,
-                                   tuple(measured) if measured else ())))
-        if measured:
-            measured.clear()
+        frame = _frame(inside)
+        code = frame.f_code
+        site = user_frame(frame) if is_library_file.get(code.co_filename, True) else (code, frame.f_lasti)
+        looks.append((cause, site, count, count, _clock() - began, "native", ()))
+        if listeners:
+            for listener in listeners:
+                listener(looks[-1])
+    return True
+
+
+def _look(cause: str, keep: int, arrays: Any, inside: int) -> None:
+    """Compute what the book does not have; ``arrays``: of a graph in it, in which a kernel has failed."""
+    if first_draws.waits and (drawn := first_draws.end(cause)):
+        compute_pending("draws", len(_nodes) - drawn)
+    with _lock:
+        began = _clock()
+        recorded = len(_nodes) - keep
+        computed, failures = _compute(keep, arrays)
+        _budget.start_again()
+        if not computed:
+            return
+        tier = ran[0] if len(ran) == 1 else _tier()
+        looks.append((cause, user_frame(_frame(inside)), recorded, computed, _clock() - began, tier,
+                      tuple(measured)))
+        measured.clear()
         for listener in listeners:
             listener(looks[-1])
     if failures is not None:
         raise failures
 
 
-def _compute(keep: int, with_programs: bool, arrays: Any) -> tuple[int, BaseException | None]:
-    """How many nodes were computed, and the first error.
-
-    ``with_programs``: whether the graph may be known before it is sorted out what is needed; ``arrays``: of a
-    known one in which a kernel has failed.
-    """
+def _compute(keep: int, arrays: Any) -> tuple[int, BaseException | None]:
+    """How many nodes were computed, and the first error."""
     live: list[Node] = []
     failed: list[Node] | None = None
-    computed = len(pending.nodes) - keep
-    at_once = with_programs and computed <= LARGEST
+    number: int | None = None
+    ids: list[int] = []
     try:
         ran.clear()
-        if at_once and arrays is None and computed <= _FEW and dead.drop_dead(pending.nodes) is None:
-            computed = len(pending.nodes)
-            arrays = None if settings.kernel_times else native.book.look_up(pending.nodes)
-        if arrays is True:
-            ran.append("native")
-            failed = []
-        elif at_once:
-            failed = native.replay(pending.nodes, live, arrays)
+        if not (keep or settings.verify or pending.watchers) and settings.executor in _WITH_PROGRAMS \
+                and len(_nodes) <= LARGEST:
+            number, computed, failed = _know_again(live, arrays)
+            if failed is None and number is not None and len(_nodes) <= dead.SHORT:
+                ids += map(id, _nodes)
         if failed is None:
-            computed, failed = _compute_needed(live, keep, at_once)
+            pending.take_live(live, keep)
+            computed = len(live)
+            if number is not None and computed < len(ids):
+                dead.note_dead(number, ids, live)
+            failed = _execute(live) if live else []
     except BaseException:
         # Interrupted: what is left is still pending, in order, before anything recorded since.
-        if live and not (pending.nodes and pending.nodes[0] is live[-1]):
-            pending.nodes[:0] = live[::-1]
+        if live and not (_nodes and _nodes[0] is live[-1]):
+            _nodes[:0] = live[::-1]
         raise
     return computed, _with_lines(failed) if failed else None
 
@@ -118,29 +133,27 @@ _WITH_PROGRAMS = frozenset(("auto", "native"))
 _FEW = 12       # nodes among which dead ones are looked for before the graph is
 
 
-def _compute_needed(live: list[Node], keep: int, replayed: bool) -> tuple[int, list[Node]]:
-    """Compute those pending nodes that are needed, by way of ``live``: how many they are, and what failed.
+def _know_again(live: list[Node], arrays: Any) -> tuple[int | None, int, list[Node] | None]:
+    """Compute what is pending if it is known, maybe without the nodes that nobody needed when it came before.
 
-    ``replayed``: whether it was tried to know the graph at once, without sorting that out. It is tried again
-    without the nodes that nobody needed when it came before (Note: dead nodes).
+    Returns its number (Note: dead nodes), how many nodes it had, and what failed: None if it is not known.
     """
-    nodes = pending.nodes
-    number: int | None = None
-    ids: list[int] = []
-    if replayed:
-        number = dead.drop_dead(nodes)
-        if number is None:
-            computed = len(nodes)
-            failed = native.replay(nodes, live)
-            if failed is not None:
-                return computed, failed
-        elif len(nodes) <= dead.SHORT:
-            ids += map(id, nodes)
-    pending.take_live(live, keep)
-    computed = len(live)
-    if number is not None and computed < len(ids):
-        dead.note_dead(number, ids, live)
-    return computed, _execute(live) if live else []
+    if arrays is None and len(_nodes) <= _FEW:
+        number = dead.drop_dead(_nodes)
+        if number is not None:
+            return number, len(_nodes), native.replay(_nodes, live)
+        computed = len(_nodes)
+        arrays = native.book.look_up(_nodes) if settings.by_book else None
+        if arrays is True:
+            ran.append("native")
+            return None, computed, []
+    computed = len(_nodes)
+    failed = native.replay(_nodes, live, arrays)
+    if failed is not None:
+        return None, computed, failed
+    number = dead.drop_dead(_nodes)
+    computed = len(_nodes)
+    return number, computed, native.replay(_nodes, live) if number is None else None
 
 
 def _tier() -> str:
@@ -178,12 +191,16 @@ def _with_line(error: BaseException, node: Node) -> BaseException:
 values_read = [0]  # how often a value was asked for: a change tells that code depended on one
 
 
-def value_of(storage: Storage, cause: str) -> np.ndarray[Any, Any]:
-    """The flat value of a storage, computed now if it is pending."""
+def value_of(storage: Storage, cause: str, inside: int = 3) -> np.ndarray[Any, Any]:
+    """The flat value of a storage, computed now if it is pending.
+
+    ``inside``: as many frames are surely not the user's, this one and one that it calls included.
+    """
     values_read[0] += 1
     node = storage.node
     if node.value is None:
-        compute_pending(cause, inside=3)
+        if not _by_book(cause, inside):
+            _look(cause, 0, None, inside)
         if node.value is None:  # another thread is computing it, or had not appended it yet
             with pending.lock:
                 compute_pending(cause)

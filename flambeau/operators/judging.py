@@ -17,6 +17,7 @@ from .generator import Generator
 # Classes whose values are of a kind whatever they are.
 _WHATEVER = frozenset((float, bool, str, type(None), dtype, Generator))
 _SMALL = 1 << 62
+_ONE_TENSOR = (Tensor,)     # of dimensions; without any it is judged alike, where it is all there is
 
 
 def _form_of(values: Iterable[Any]) -> tuple[Any, ...] | None:
@@ -49,9 +50,13 @@ def strict(function: Callable[..., Any], namespace: str, name: str,
     arguments that override to its caller.
     """
     right: Recent[Any, bool] = Recent(64)
+    tensor_is_right = False
 
     @wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
+        nonlocal tensor_is_right
+        if tensor_is_right and len(args) == 1 and not kwargs and args[0].__class__ is Tensor:
+            return function(args[0])
         form = _form_of((*args, *kwargs.values()) if kwargs else args)
         call = (form, *kwargs) if kwargs else form
         if form is None and public and first_seen((*args, *kwargs.values())):
@@ -62,6 +67,7 @@ def strict(function: Callable[..., Any], namespace: str, name: str,
                 raise error
             if form is not None:
                 right.keep(call, True)
+                tensor_is_right = tensor_is_right or call == _ONE_TENSOR
         return function(*args, **kwargs)
     return checked
 

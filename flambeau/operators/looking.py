@@ -10,6 +10,7 @@ from .. import dtypes
 from ..devices import META
 from ..engine import expose, value_of
 from ..executors.interpreter.arrays import read
+from ..graph.storage import Storage
 from ..tensor import Tensor, state
 from ..tensor.batching import BatchedTensor, rules
 from ..tensor.drawn import number_seen
@@ -46,21 +47,24 @@ def item(self: Tensor) -> Any:
     >>> torch.tensor([2.5]).item()
     2.5
     """
-    if (number := number_seen(self)) is not None:
-        return number
-    g = self._geometry
-    if g.numel != 1:
-        raise RuntimeError(f"a Tensor with {g.numel} elements cannot be converted to Scalar")
-    return _element(self, "item")
+    return _element(self, "item", 4)
 
 
-def _element(x: Tensor, cause: str) -> Any:
-    """The one element of x as a Python number."""
-    g = x._geometry
-    if g.dtype in _PLAIN and x.__class__ is not BatchedTensor and g.device is not META:
-        flat = value_of(x._storage, cause)
+def _element(x: Tensor, cause: str, inside: int) -> Any:
+    """The one element of x as a Python number; ``inside`` is for ``value_of``. (Note: hot functions)"""
+    storage, g = x._storage, x._geometry
+    if storage.__class__ is Storage and g.numel == 1 and g.dtype in _PLAIN \
+            and x.__class__ is not BatchedTensor and g.device is not META:
+        flat = value_of(storage, cause, inside)
         if flat.dtype is g.dtype.numpy:
             return flat.item(g.offset)
+    elif (number := number_seen(x)) is not None:
+        return number
+    if g.numel != 1:
+        if cause == "bool":
+            amount = "no values" if g.numel == 0 else "more than one value"
+            raise RuntimeError(f"Boolean value of Tensor with {amount} is ambiguous")
+        raise RuntimeError(f"a Tensor with {g.numel} elements cannot be converted to Scalar")
     value = look(x, cause).reshape(-1)[0]
     return float(value) if g.dtype in dtypes.LOW_PRECISION else value.item()
 
@@ -109,22 +113,13 @@ def is_nonzero(input: Tensor) -> bool:
     >>> torch.is_nonzero(torch.tensor([1.]))
     True
     """
-    if input._geometry.numel != 1:
-        amount = "no values" if input._geometry.numel == 0 else "more than one value"
-        raise RuntimeError(f"Boolean value of Tensor with {amount} is ambiguous")
-    return bool(_element(input, "bool"))
-
-
-def _bool(self: Tensor) -> bool:
-    if (number := number_seen(self)) is not None:
-        return bool(number)
-    return bool(_element(self, "bool")) if self._geometry.numel == 1 else is_nonzero(self)
+    return bool(_element(input, "bool", 4))
 
 
 def _number(self: Tensor) -> Any:
     if self._geometry.numel != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
-    return self.item()
+    return _element(self, "item", 5)
 
 
 _told: set[str] = set()     # what PyTorch says once in a process
@@ -138,9 +133,8 @@ def _tell_of_lost_gradient(self: Tensor) -> None:
              "behavior.\nConsider using tensor.detach() first.")
 
 
-def _real(self: Tensor, kind: str) -> Any:
-    """The element; of a complex one its real part, if that is all of it."""
-    number = _number(self)
+def _real(number: Any, kind: str) -> Any:
+    """A number; of a complex one its real part, if that is all of it."""
     if number.__class__ is complex:
         if number.imag or (kind == "int64_t" and not -2**63 <= number.real < 2**63):
             raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
@@ -149,8 +143,15 @@ def _real(self: Tensor, kind: str) -> Any:
 
 
 def _float(self: Tensor) -> float:
-    _tell_of_lost_gradient(self)
-    return float(_real(self, "double"))
+    if self._requires_grad or self._base is not None:
+        _tell_of_lost_gradient(self)
+    number = _number(self)
+    return number if number.__class__ is float else float(_real(number, "double"))
+
+
+def _int(self: Tensor) -> int:
+    number = _number(self)
+    return number if number.__class__ is int else int(_real(number, "int64_t"))
 
 
 def _complex(self: Tensor) -> complex:
@@ -165,8 +166,8 @@ def _format(self: Tensor, spec: str) -> str:
 
 
 _T: Any = Tensor
-_T.__bool__ = _T.__nonzero__ = _bool
+_T.__bool__ = _T.__nonzero__ = lambda self: bool(_element(self, "bool", 4))
 _T.__float__ = _float
-_T.__int__ = _T.__long__ = lambda self: int(_real(self, "int64_t"))
+_T.__int__ = _T.__long__ = _int
 _T.__complex__ = _complex
 _T.__format__ = _format

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from ..config import settings
+from ..config import kernel_times
 from ..engine.explain import listeners
 from ..engine.look import compute_pending
 from .events import FunctionEvent
@@ -60,7 +60,8 @@ class Recorder:
             raise RuntimeError("Can't disable Kineto profiler when it's not running" if active[0] is self else
                                "Profiler is already enabled on this thread")
         compute_pending("profiler")
-        self._timing, settings.kernel_times = settings.kernel_times, True
+        self._timing = kernel_times()
+        self._timing.__enter__()
         self._began = time.perf_counter()
         active[0] = self
         listeners.append(self._looked)
@@ -71,7 +72,7 @@ class Recorder:
             return
         compute_pending("profiler")
         listeners.remove(self._looked)
-        settings.kernel_times = self._timing
+        self._timing.__exit__(None, None, None)
         active[0] = None
         self.events.sort(key=lambda event: event.time_range.start)
         _nest(self.events)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import flambeau
-from flambeau.config import settings
+from flambeau.config import executor
 from flambeau.engine import looks
 
 
@@ -15,27 +15,27 @@ def _tier(rows: int) -> str:
     return looks[-1].tier
 
 
-def test_the_tier_is_what_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "executor", "auto")
-    assert _tier(5) == "interpreter"
-    monkeypatch.setattr(settings, "executor", "null")
-    assert _tier(5) == "null"
+def test_the_tier_is_what_computed() -> None:
+    with executor("auto"):
+        assert _tier(5) == "interpreter"
+    with executor("null"):
+        assert _tier(5) == "null"
 
 
-def test_whether_a_program_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whether_a_program_is_new() -> None:
     pytest.importorskip("llvmlite")
     from flambeau.executors.native.programs import known as programs
 
     programs.clear()
-    monkeypatch.setattr(settings, "executor", "native")
-    assert [_tier(rows) for rows in (5, 5, 6, 5)] == ["native, new", "native", "native, new shapes", "native"]
+    with executor("native"):
+        tiers = [_tier(rows) for rows in (5, 5, 6, 5)]
+    assert tiers == ["native, new", "native", "native, new shapes", "native"]
     assert "native, new shapes" in flambeau.explain(last=2)
 
 
-def test_a_failed_look_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_look_leaves_nothing_behind() -> None:
     pytest.importorskip("llvmlite")
-    monkeypatch.setattr(settings, "executor", "native")
-    with pytest.raises(IndexError):
+    with executor("native"), pytest.raises(IndexError):
         (flambeau.ones(3) * 2)[flambeau.tensor([7]) + 0].sum().item()
-    monkeypatch.setattr(settings, "executor", "interpreter")
-    assert _tier(5) == "interpreter"
+    with executor("interpreter"):
+        assert _tier(5) == "interpreter"
