@@ -149,7 +149,7 @@ spherical_bessel_j0 = _bessel("spherical_bessel_j0", "spherical_j0", "``sin(inpu
 def _polynomial(name: str, family: str, text: str, example: str) -> Callable[..., Tensor]:
     """Declare a family of polynomials: ``function(input, n)`` with the degree n a tensor or number."""
     op = pointwise_operator(f"special_{name}", lambda m, input, n: m.orthogonal(input, n, family), "float",
-                            price=per_element(20.0))
+                            price=per_element(20.0, 20e3))
     refuse(op, f"{name}_cpu", COMPLEX, types=LOW_PRECISION)
 
     def function(input: Any, n: Any) -> Tensor:

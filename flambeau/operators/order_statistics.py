@@ -197,7 +197,7 @@ def _mode_kernel(m: Any, input: Any, dim: int, keepdim: bool) -> Any:
     return _choose(m, input, m.take_along_axis(order, best, axis=dim), dim, keepdim)
 
 
-MODE = indexed_operator("mode", _mode_kernel, indexed_geometry)
+MODE = indexed_operator("mode", _mode_kernel, indexed_geometry, price=per_element(5 * TIES, 60e3))
 
 
 @api("torch", "Tensor", out=True, judge="first")

@@ -25,9 +25,13 @@ REMAINDERS = 10.0   # a remainder, or a quotient by way of it
 PAIR = 2.0          # an element of the difference of two rows
 
 
-def per_element(each: float) -> Price:
-    """Of what NumPy has no function for, or what reads much for a small result: so much for an element."""
-    return lambda signature: each * max([g.numel for g in (*_operands(signature), *signature.outputs)])
+def per_element(each: float, start: float = 0.0) -> Price:
+    """Of what NumPy has no function for, or what reads much for a small result: so much for an element.
+
+    ``start``: of many calls, however few the elements.
+    """
+    return lambda signature: start + each * max(
+        [g.numel for g in (*_operands(signature), *signature.outputs)])
 
 
 def draws(each: float) -> Price:

@@ -276,7 +276,7 @@ def _gamma_density(input: Tensor, other: Tensor) -> Tensor:
     return exp((input - 1) * log(other) - other - lgamma(input))
 
 
-@of_tensors("torch", "Tensor", promotes="float", price=per_element(1000.0))
+@of_tensors("torch", "Tensor", promotes="float", price=per_element(1000.0, 300e3))
 def igamma(m: Any, input: Any, other: Any) -> Any:
     """The regularized lower incomplete gamma function of order ``input`` at ``other``.
 
@@ -287,7 +287,7 @@ def igamma(m: Any, input: Any, other: Any) -> Any:
     return m.gammainc(input, other)
 
 
-@of_tensors("torch", "Tensor", promotes="float", price=per_element(1000.0))
+@of_tensors("torch", "Tensor", promotes="float", price=per_element(1000.0, 300e3))
 def igammac(m: Any, input: Any, other: Any) -> Any:
     """The regularized upper incomplete gamma function of order ``input`` at ``other``.
 

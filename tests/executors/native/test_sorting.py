@@ -1,4 +1,4 @@
-"""sort, topk and kthvalue give what the interpreter gives."""
+"""sort, topk, kthvalue and mode give what the interpreter gives."""
 
 from __future__ import annotations
 
@@ -53,11 +53,13 @@ def test_what_has_no_place_in_the_order() -> None:
     for x in (flambeau.tensor(row), flambeau.tensor(row * 9), flambeau.tensor(row, dtype=flambeau.float64)):
         for descending in (False, True):
             check(lambda v, down=descending: v.sort(0, down), [x], "sort")
+        check(lambda v: v.mode(), [x], "mode")
+        check(lambda v: v[1:2].mode(), [x], "mode")
     x = flambeau.tensor([[nan, 1.0, 2.0, -nan, 3.0] + [0.5] * 60])
     check(lambda v: v.topk(5).values, [x], "topk")
 
 
-NATIVE = [name for name in ties.CALLS if name.split()[0] in ("sort", "argsort", "topk", "kthvalue")]
+NATIVE = [name for name in ties.CALLS if name.split()[0] in ("sort", "argsort", "topk", "kthvalue", "mode")]
 
 
 @pytest.mark.parametrize("shape", ties.SHAPES, ids=str)

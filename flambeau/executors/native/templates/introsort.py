@@ -48,6 +48,10 @@ class Introsort:
         low = f.emit(f"and {self.kind} {self._read(f, items, i)}, {(1 << self.half) - 1}")
         return low if self.kind == "i64" else f.emit(f"trunc {self.kind} {low} to i64")
 
+    def key(self, f: Function, items: str, i: Value) -> str:
+        """The key of item i, as a number of an item's width."""
+        return self._key(f, self._read(f, items, i))
+
     def _read(self, f: Function, items: str, i: Value) -> str:
         return f.read(self.kind, f.at(items, i, self.kind), 8)
 

@@ -1,4 +1,4 @@
-"""Sorting along a dimension: sort, topk and kthvalue.
+"""Sorting along a dimension: sort, topk, kthvalue and mode.
 
 An element becomes an unsigned integer, its key, of the same order: the sign bit of an integer is turned over;
 the bits of a negative floating number are, too; NaN is the largest; for descending order all bits are turned
@@ -58,6 +58,11 @@ def _topk(signature: Signature) -> Plan | None:
 def _kthvalue(signature: Signature) -> Plan | None:
     dim, keepdim, k = signature.attributes
     return _planned(signature, dim, False, k, "pick", True, squeezed=not keepdim)
+
+
+def _mode(signature: Signature) -> Plan | None:
+    dim, keepdim = signature.attributes
+    return _planned(signature, dim, False, 1, "mode", True, squeezed=not keepdim)
 
 
 def _planned(signature: Signature, dim: int, descending: bool, k: int | None, ties: str, direct: bool,
@@ -156,8 +161,8 @@ def _in_order(f: Function, own: Row, pointers: list[str], insert: Function | Non
 def _define_redo(module: Module, form: Form) -> Function:
     """``redo(values, places, source, words, scratch)``: write a row in the order that ties have."""
     order = Introsort(module, form.key)
-    arrange = {"sort": lambda: order.sort, "top": lambda: order.define_top(not form.direct),
-               "pick": order.define_pick}[form.ties]()
+    arrange = {"sort": lambda: order.sort, "mode": lambda: order.sort, "pick": order.define_pick,
+               "top": lambda: order.define_top(not form.direct)}[form.ties]()
     with module.helper("redo", [("ptr", "%values"), ("ptr", "%places"), ("ptr", "%source"), ("ptr", "%words"),
                                 ("ptr", "%scratch")]) as f:
         f.attributes = "noinline #0"
@@ -173,9 +178,27 @@ def _define_redo(module: Module, form: Form) -> Function:
             _write_items(f, own, order, own.count)
             f.run(arrange, own.items, *[own.more] * (form.ties == "pick"), own.count)
         first = own.more if form.ties == "pick" else "0"
+        if form.ties == "mode":
+            first = _longest_run(f, own, order)
         with f.loop(0, own.wanted) as j:
             _give(f, form, own.steps, sides, order.place(f, own.items, f.add(first, j)), j)
     return f
+
+
+def _longest_run(f: Function, own: Row, order: Introsort) -> str:
+    """Where the first of the longest runs of equal items ends; NaN equals nothing."""
+    length, longest, best = [f.variable("i64", 0) for _ in range(3)]
+    with f.loop(1, own.count) as i:
+        key, before = order.key(f, own.items, i), order.key(f, own.items, f.sub(i, 1))
+        same = f.emit(f"icmp eq {order.kind} {key}, {before}")
+        if own.form.dtype.kind == "f" or own.form.dtype == BFLOAT16:
+            number = f.emit(f"icmp ne {order.kind} {key}, {(1 << order.half) - 1}")
+            same = f.emit(f"and i1 {same}, {number}")
+        length.set(f.choose(same, "i64", f.add(length.get(), 1), 0))
+        longer = f.compare("sgt", length.get(), longest.get())
+        best.set(f.choose(longer, "i64", i, best.get()))
+        longest.set(f.most(longest.get(), length.get()))
+    return best.get()
 
 
 def _write_items(f: Function, own: Row, order: Introsort, count: str) -> None:
@@ -225,4 +248,4 @@ def _write_network(module: Module, form: Form, redo: Function | None) -> None:
         network.finish()
 
 
-TEMPLATES: dict[str, Template] = {"sort": _sort, "topk": _topk, "kthvalue": _kthvalue}
+TEMPLATES: dict[str, Template] = {"sort": _sort, "topk": _topk, "kthvalue": _kthvalue, "mode": _mode}

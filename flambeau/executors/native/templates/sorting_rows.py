@@ -25,7 +25,7 @@ class Form(NamedTuple):
     radix: bool
     network: int
     scanned: bool   # elements that follow one another are compared with the last one chosen, many at once
-    ties: str       # whose order equal elements have: "sort", "top", "pick", "" where they keep theirs
+    ties: str       # whose order equal elements have: "sort", "top", "pick", "mode", "" if they keep theirs
     direct: bool    # all rows are given as that leaves them
 
     @property
