@@ -52,7 +52,8 @@ CASES: list[tuple[Any, ...]] = [
     ((1, 2, 7, 9, 18), (4, 2, 3, 3, 3), (1, 2, 1), (1, 1, 3)),
     ((2, 1, 30, 90), (1, 1, 5, 5)),
     ((2, 3, 20, 24), (64, 3, 3, 3), 1, 1),                  # lines not much longer than vectors: copied,
-    ((2, 4, 11, 44), (28, 4, 3, 5), 1, (1, 2)),             # or read where they lie, two at a time
+    ((2, 4, 11, 44), (28, 4, 3, 5), 1, (1, 2)),             # or read where they lie, two at a time,
+    ((2, 3, 9, 64), (12, 3, 7, 7), 2, 3),                   # and whole vectors of them
     ((5, 33, 17, 18), (35, 33, 3, 3), 1, 1),                # Winograd, F(4, 3)
 ]
 # Few results for each pixel: forward, or of the gradient by the input.

@@ -201,11 +201,12 @@ def weight_module(e: Elements, step: int) -> str:
                 left, following = f.sub(a.outs, out), f.variable("i64", f.add(out, rows))
                 few = f.compare("sle", left, rows // 2)
                 with f.loop(0, a.depth, columns) as k:
-                    g, v = e.at(f, grad, f.mul(out, a.t_c)), f.at(unit.rows, f.mul(k, a.v_step), e.element)
+                    g, offsets = e.at(f, grad, f.mul(out, a.t_c)), f.at(unit.offsets, k, "i64")
                     # Each tile asks for a row of those that come next.
                     ahead = e.at(f, grad, f.mul(f.least(following.get(), f.sub(a.outs, 1)), a.t_c))
                     following.set(f.add(following.get(), 1))
-                    arguments = g, v, to.get(), ahead, a.t_c, a.v_step, unit.pixels, left, first
+                    arguments = (g, unit.rows, offsets, to.get(), ahead, a.t_c, unit.lines, unit.width,
+                                 unit.apart, left, first)
                     with f.when(few):
                         f.run(tiles[0], *arguments)
                     with f.otherwise(few):
@@ -216,29 +217,37 @@ def weight_module(e: Elements, step: int) -> str:
 
 def _sum_tile(module: Module, e: Elements, rows: int, columns: int) -> Function:
     """S (+)= dY V^T for a tile: sums along both; of ``left`` rows the last one stands for those missing."""
-    parameters = [("ptr noalias", "%g"), ("ptr noalias", "%v"), ("ptr noalias", "%s"), ("ptr", "%ahead"),
-                  ("i64", "%g_step"), ("i64", "%v_step"), ("i64", "%pixels"), ("i64", "%left"),
-                  ("i64", "%first")]
+    parameters = [("ptr noalias", "%g"), ("ptr noalias", "%rows"), ("ptr noalias", "%offsets"),
+                  ("ptr noalias", "%s"), ("ptr", "%ahead"), ("i64", "%g_step"), ("i64", "%lines"),
+                  ("i64", "%width"), ("i64", "%apart"), ("i64", "%left"), ("i64", "%first")]
     with module.helper(f"sums{rows}", parameters) as f:
         last = f.sub("%left", 1)
         grads = [e.at(f, "%g", f.mul(f.least(i, last), "%g_step")) for i in range(rows)]
-        from_v = [f.at("%v", f.mul("%v_step", j), e.element) for j in range(columns)]
+        pixels = [f.variable("ptr", f.at("%rows", entry(f, "%offsets", j), e.element)) for j in range(columns)]
         acc = [f.variable(e.kind, "zeroinitializer") for _ in range(rows * columns)]
 
         def step(at: str, mask: str) -> None:
             x = [e.read(f, e.at(f, grad, at), mask) for grad in grads]
-            y = [f.read(e.kind, f.at(row, at, e.element), e.width) for row in from_v]
+            places = [f.at(row.get(), at, e.element) for row in pixels]
+            y = [f.read_masked(e.kind, place, mask, e.width) if mask else f.read(e.kind, place, e.width)
+                 for place in places]
             for i in range(rows):
                 for j in range(columns):
                     total = acc[i * columns + j]
                     total.set(f.fma(e.kind, x[i], y[j], total.get()))
-        whole = f.emit(f"and i64 %pixels, {-e.lanes}")
-        with f.loop(0, whole, e.lanes) as at:
-            f.prefetch(e.at(f, "%ahead", at), SECOND_CACHE)
-            step(at, "")
-        rest = f.sub("%pixels", whole)
-        with f.when(f.compare("sgt", rest, 0)):
-            step(whole, f.first_lanes(rest, e.lanes))
+        whole = f.emit(f"and i64 %width, {-e.lanes}")
+        rest, between = f.sub("%width", whole), f.sub("%apart", "%width")
+        some, mask = f.compare("sgt", rest, 0), f.first_lanes(rest, e.lanes)
+        with f.loop(0, "%lines") as line:
+            start = f.mul(line, "%width")
+            end = f.add(start, whole)
+            with f.loop(start, end, e.lanes) as at:
+                f.prefetch(e.at(f, "%ahead", at), SECOND_CACHE)
+                step(at, "")
+            with f.when(some):
+                step(end, mask)
+            for row in pixels:
+                row.set(f.at(row.get(), between, e.element))
         _add_lanes(f, e, [total.get() for total in acc])
     return f
 

@@ -84,7 +84,7 @@ class Units:
                            (part, self.step), (a.x_w, a.before_w, extent))
 
     def _fill(self, lines: str) -> None:
-        """V of some lines, and behind them a vector of zeros."""
+        """V of some lines."""
         f, a, e = self.f, self.a, self.e
         apart = f.mul(f.mul(a.x_w, self.step), a.step_b)
         with f.loop(0, a.depth) as k:
@@ -95,7 +95,6 @@ class Units:
                 with f.loop(0, a.grid_w, e.lanes) as w:
                     f.write(e.kind, f.read(e.kind, f.at(x, w, e.element), e.width), f.at(y, w, e.element),
                             e.width)
-            f.write(e.kind, "zeroinitializer", f.at(row, self.pixels, e.element), e.width)
 
 
 def stage_line(f: Function, e: Elements, source: str, to: str, which: tuple[int, int],

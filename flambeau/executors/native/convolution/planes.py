@@ -31,8 +31,9 @@ _LEAST = 96             # pixels of a grid: fewer do not fill the columns of til
 _WIDEST = 1 << 21       # bytes of V of a single line, at most
 _FORWARD = 256 << 10    # bytes of V, or of X, of a unit: a part of the second cache
 _WEIGHT = 448 << 10     # more, since each unit ends with adding up lanes,
-_FILLING = 4            # output channels for which products cost as much as filling V
-_HELD = 28 << 10        # as long as the rows of dY of a tile, which others read too, stay in the first cache
+_HELD = 32 << 10        # as long as the rows of dY of a tile, which others read too, stay in the first cache
+_FILLING = 4            # the output channels for which products cost as much as filling V,
+_FILLING_SUMS = 8       # and for which sums of products do
 _RANGES = 16
 _TASK = 1e6             # multiply-adds worth a task
 
@@ -53,11 +54,12 @@ def has_planes(problem: Problem, volume: int, dtype: Any) -> bool:
 class _Cut:
     """How the grid is cut into units and tasks, and what a unit's X and V are.
 
-    ``budget``: bytes of V, or of X where V is not filled; ``held``: of a row of it.
+    ``budget``: bytes of V, or of X where V is not filled; ``held``: of a row of it; ``filling``: output
+    channels for which products cost as much as filling V.
     """
 
     def __init__(self, problem: Problem, e: Elements, budget: int, held: int = _WIDEST,
-                 filled: bool = False) -> None:
+                 filling: int = _FILLING) -> None:
         self.problem, phase, span = problem, problem.phases[0], problem.span
         # The lines of a unit are neighbours in the last dimension but one that there is.
         self.outer, self.line = (1, 0) if problem.extents[1] == phase.grid[1] == 1 else (0, 1)
@@ -66,7 +68,7 @@ class _Cut:
         self.step = problem.step[2]
         self.x_w = self.width + (span[2] - 1) // self.step
         outs = problem.outs
-        self.filled = filled or rounded(self.width, e.lanes) * (outs - _FILLING) >= self.width * outs
+        self.filled = rounded(self.width, e.lanes) * (outs - filling) >= self.width * outs
         line = self.depth * self.width if self.filled else \
             problem.ins * span[self.outer] * problem.step[self.line] * self.step * self.x_w
         lines = max(1, min(budget // e.width // line, held // e.width // self.width))
@@ -148,7 +150,7 @@ def weight_plan(problem: Problem, dtype: Any, grad: Geometry, x: Geometry, resul
     """The plan of ``convolution_weight``; the problem is that of the forward convolution."""
     e = elements(dtype)
     rows, columns = rows_and_columns()
-    cut = _Cut(problem, e, _WEIGHT, _HELD // rows, filled=True)
+    cut = _Cut(problem, e, _WEIGHT, _HELD // rows, _FILLING_SUMS)
     blocks_out = -(-problem.outs // rows)
     sum_range = blocks_out * -(-cut.depth // columns) * sums_of_tile(e)
     given = {**cut.given(x, 1, 0), "grad": lambda w: w.input(0, grad),
