@@ -11,8 +11,9 @@ end of lines is garbage, and not delivered. So nothing is copied for each tap; v
 begin. Gradients by the input of a strided convolution have several grids (``problem.py``: phases), all of the
 same X.
 
-A task has a range of units of a group; a unit is some lines of the grids of one image. Results come into a
-buffer, M[o][pixel], and from there to the target, where those of a phase may lie apart.
+A task has a range of units of a group; a unit is some lines of the grids of one image. X has a few channels
+at a time, so that the first cache holds it, and the tiles ask for what it gets next: results are summed up in
+a buffer, M[o][pixel] for each phase, and come from there to the target, where those of a phase may lie apart.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from ..vectors import Elements, arithmetic
 from .ahead import AHEAD_NUMBERS, Ahead
 
 POINTERS = ("source", "weight", "bias", "target")
-NUMBERS = ("batch", "groups", "ranges", "chunks", "lines", "channels", "outs", "phases", "s_n", "s_group",
-           "s_c", "s_a", "s_b", "extent_a", "extent_b", "before_a", "before_b", "first", "left", "middle",
-           "right", "x_rows", "x_rows_b", "x_w", "x_c", "w_out", "w_in", "w_group", "x_at", "m_at", "m_step",
-           "t_n", "t_group", "t_c", "t_a", "t_b", "t_w", *AHEAD_NUMBERS)
+NUMBERS = ("batch", "groups", "ranges", "chunks", "lines", "channels", "each", "outs", "phases", "s_n",
+           "s_group", "s_c", "s_a", "s_b", "extent_a", "extent_b", "before_a", "before_b", "first", "left",
+           "middle", "right", "x_rows", "x_rows_b", "x_w", "x_c", "w_out", "w_in", "w_group", "x_at", "m_at",
+           "m_phase", "m_step", "t_n", "t_group", "t_c", "t_a", "t_b", "t_w", *AHEAD_NUMBERS)
 # Entries of a phase in the table: the offsets of its taps in X follow, and their places in the weight.
 PHASE = ("taps", "offsets", "places", "panels", "target", "grid_a", "grid_b", "grid_w")
 
@@ -61,17 +62,22 @@ def few_module(e: Elements, tile: Tile, bias: bool, step: int) -> str:
             with f.loop(f.div(f.mul(range_, total), a.ranges), last) as unit:
                 image, line = _image_and_line(f, a, unit)
                 source = e.at(f, a.source, f.mul(group, a.s_group))
-                _stage(f, a, e, e.at(f, source, f.mul(image, a.s_n)), x, line)
-                _begin_next(f, a, e, ahead, source, unit, last)
+                with f.loop(0, a.channels, a.each) as first:
+                    part = f.least(f.sub(a.channels, first), a.each), first
+                    _begin_next(f, a, e, ahead, source, (unit, last), f.add(first, a.each))
+                    _stage(f, a, e, e.at(f, source, f.mul(image, a.s_n)), x, line, part)
+                    with f.loop(0, a.phases) as number:
+                        phase = _phase(f, a, number)
+                        pixels = f.mul(f.mul(_lines_of(f, a, phase, line), a.x_rows_b), a.x_w)
+                        to = f.at(m, f.mul(number, a.m_phase), e.element)
+                        _multiply(f, a, e, tiles, (x, to), phase, pixels, part, ahead)
                 place = f.add(f.mul(image, a.t_n), f.mul(group, a.t_group))
                 with f.loop(0, a.phases) as number:
                     phase = _phase(f, a, number)
-                    lines = f.most(f.least(a.lines, f.sub(phase.grid_a, line)), 0)
-                    pixels = f.mul(f.mul(lines, a.x_rows_b), a.x_w)
-                    _multiply(f, a, e, tiles, (x, m), phase, pixels, ahead)
                     to = f.add(f.add(place, phase.target), f.mul(line, a.t_a))
                     added = e.at(f, a.bias, f.mul(group, a.outs)) if bias else ""
-                    _deliver(f, a, e, m, e.at(f, a.target, to), phase, lines, added, step)
+                    _deliver(f, a, e, f.at(m, f.mul(number, a.m_phase), e.element), e.at(f, a.target, to),
+                             phase, _lines_of(f, a, phase, line), added, step)
     return module.text()
 
 
@@ -79,13 +85,22 @@ def _image_and_line(f: Function, a: Registers, unit: str) -> tuple[str, str]:
     return f.div(unit, a.chunks), f.mul(f.rem(unit, a.chunks), a.lines)
 
 
-def _begin_next(f: Function, a: Registers, e: Elements, ahead: Ahead, source: str, unit: str,
-                last: str) -> None:
-    """Ask for what the next unit stages."""
-    following = f.add(unit, 1)
-    image, line = _image_and_line(f, a, following)
+def _lines_of(f: Function, a: Registers, phase: Registers, line: str) -> str:
+    """How many lines a phase has of a unit's."""
+    return f.most(f.least(a.lines, f.sub(phase.grid_a, line)), 0)
+
+
+def _begin_next(f: Function, a: Registers, e: Elements, ahead: Ahead, source: str, units: tuple[str, str],
+                first: str) -> None:
+    """Ask for what is staged next: channels from ``first`` on, or the first ones of the next unit."""
+    unit, last = units
+    over = f.compare("sge", first, a.channels)
+    unit, first = f.choose(over, "i64", f.add(unit, 1), unit), f.choose(over, "i64", 0, first)
+    image, line = _image_and_line(f, a, unit)
+    source = e.at(f, source, f.mul(first, a.s_c))
     part = {"source": source, "first_image": image, "images": "1", "first_a": line, "rows": a.x_rows}
-    ahead.begin_source(f, a, e, part, a.channels, f.compare("slt", following, last))
+    count = f.least(f.sub(a.channels, first), a.each)
+    ahead.begin_source(f, a, e, part, count, f.compare("slt", unit, last))
 
 
 def _phase(f: Function, a: Registers, number: str) -> Registers:
@@ -116,27 +131,43 @@ def _pack(f: Function, a: Registers, e: Elements, tile: Tile, weight: str, phase
 def _clear_sides(f: Function, a: Registers, e: Elements, x: str) -> None:
     """Zeros at both ends of the lines of X: they stay from unit to unit."""
     rows = f.mul(a.x_rows, a.x_rows_b)
-    with f.loop(0, a.channels) as c, f.loop(0, rows) as row:
+    with f.loop(0, a.each) as c, f.loop(0, rows) as row:
         place = f.at(x, f.add(f.mul(c, a.x_c), f.mul(row, a.x_w)), e.element)
         _zeros(f, e, place, a.left)
         _zeros(f, e, f.at(place, f.add(a.left, a.middle), e.element), a.right)
 
 
-def _stage(f: Function, a: Registers, e: Elements, source: str, x: str, line: str) -> None:
-    """X[c][a][b][w]: lines from ``line`` on; what a line writes too much are zeros, in place of the next."""
-    with f.loop(0, a.channels) as c:
-        from_ = e.at(f, source, f.add(f.mul(c, a.s_c), a.first))
+def _stage(f: Function, a: Registers, e: Elements, source: str, x: str, line: str,
+           part: tuple[str, str]) -> None:
+    """X[c][a][b][w]: lines from ``line`` on; what a line writes too much are zeros, in place of the next.
+
+    ``part``: how many channels, and the first one.
+    """
+    count, first = part
+    rows = _inside(f, a.before_a, line, a.extent_a, a.x_rows)
+    planes = _inside(f, a.before_b, "0", a.extent_b, a.x_rows_b)
+    plane_size = f.mul(a.x_rows_b, a.x_w)
+    with f.loop(0, count) as c:
+        from_ = e.at(f, source, f.add(f.mul(f.add(first, c), a.s_c), a.first))
         to = f.at(x, f.mul(c, a.x_c), e.element)
-        with f.loop(0, a.x_rows) as row, f.loop(0, a.x_rows_b) as plane:
-            at_a, at_b = f.sub(f.add(line, row), a.before_a), f.sub(plane, a.before_b)
-            good = f.emit(f"and i1 {f.compare('ult', at_a, a.extent_a)}, "
-                          f"{f.compare('ult', at_b, a.extent_b)}")
-            read = e.at(f, from_, f.add(f.mul(at_a, a.s_a), f.mul(at_b, a.s_b)))
-            place = f.at(to, f.mul(f.add(f.mul(row, a.x_rows_b), plane), a.x_w), e.element)
-            with f.when(good):
-                _copy(f, e, read, f.at(place, a.left, e.element), a.middle)
-            with f.otherwise(good):
-                _zeros(f, e, place, a.x_w)
+        _zeros(f, e, to, f.mul(rows[0], plane_size))
+        with f.loop(*rows) as row:
+            plane_to = f.at(to, f.mul(row, plane_size), e.element)
+            plane_from = e.at(f, from_, f.mul(f.sub(f.add(line, row), a.before_a), a.s_a))
+            _zeros(f, e, plane_to, f.mul(planes[0], a.x_w))
+            with f.loop(*planes) as plane:
+                place = f.at(plane_to, f.add(f.mul(plane, a.x_w), a.left), e.element)
+                _copy(f, e, e.at(f, plane_from, f.mul(f.sub(plane, a.before_b), a.s_b)), place, a.middle)
+            _zeros(f, e, f.at(plane_to, f.mul(planes[1], a.x_w), e.element),
+                   f.mul(f.sub(a.x_rows_b, planes[1]), a.x_w))
+        _zeros(f, e, f.at(to, f.mul(rows[1], plane_size), e.element),
+               f.mul(f.sub(a.x_rows, rows[1]), plane_size))
+
+
+def _inside(f: Function, before: str, first: str, extent: str, count: str) -> tuple[str, str]:
+    """Of ``count`` lines from ``first`` on, ``before`` of which are padding, those that the source has."""
+    begin = f.least(f.most(f.sub(before, first), 0), count)
+    return begin, f.most(f.least(f.sub(f.add(extent, before), first), count), begin)
 
 
 def _zeros(f: Function, e: Elements, target: str, count: str) -> None:
@@ -157,14 +188,21 @@ def _copy(f: Function, e: Elements, source: str, target: str, count: str) -> Non
 # --- products -----------------------------------------------------------------------------------------------
 
 def _tile(module: Module, e: Elements, tile: Tile, apart: int) -> Function:
-    """M = W X for a tile; ``apart``: the rows of a packed panel."""
+    """M = W X for a tile, or M + W X if there is ``more`` in it; ``apart``: the rows of a packed panel."""
     parameters = [("ptr noalias", "%w"), ("ptr noalias", "%x"), ("ptr noalias", "%m"),
                   ("ptr noalias", "%offsets"), ("i64", "%channels"), ("i64", "%taps"), ("i64", "%x_c"),
-                  ("i64", "%m_step"), ("ptr", "%in")]
+                  ("i64", "%m_step"), ("i1", "%more"), ("ptr", "%in")]
     with module.helper(f"tile{tile.rows}", parameters) as f:
-        acc = [[f.variable(e.kind, "zeroinitializer") for _ in range(tile.vectors)] for _ in range(tile.rows)]
+        rows, vectors = range(tile.rows), range(tile.vectors)
+        acc = [[f.variable(e.kind, "zeroinitializer") for _ in vectors] for _ in rows]
+        places = [[f.at("%m", f.add(f.mul("%m_step", i), j * e.lanes), e.element) for j in vectors]
+                  for i in rows]
+        with f.when("%more"):
+            for row, to in zip(acc, places):
+                for total, place in zip(row, to):
+                    total.set(f.read(e.kind, place, e.width))
         weights, plane = f.variable("ptr", "%w"), f.variable("ptr", "%x")
-        walk = Walk(f, "%in")
+        walk = Walk(f, "%in", cache=1)
         with f.loop(0, "%channels"):
             x = plane.get()
             with f.loop(0, "%taps") as tap:
@@ -180,20 +218,21 @@ def _tile(module: Module, e: Elements, tile: Tile, apart: int) -> Function:
                 weights.set(f.at(w, apart, e.element))
             plane.set(f.at(x, "%x_c", e.element))
         walk.save()
-        for i, row in enumerate(acc):
-            for j, total in enumerate(row):
-                place = f.at("%m", f.add(f.mul("%m_step", i), j * e.lanes), e.element)
+        for row, to in zip(acc, places):
+            for total, place in zip(row, to):
                 f.write(e.kind, total.get(), place, e.width)
     return f
 
 
 def _multiply(f: Function, a: Registers, e: Elements, tiles: list[tuple[Tile, Function]],
-              pointers: tuple[str, str], phase: Registers, pixels: str, ahead: Ahead) -> None:
+              pointers: tuple[str, str], phase: Registers, pixels: str, part: tuple[str, str],
+              ahead: Ahead) -> None:
     """All pixels of a unit; of rows the smallest tile that has so many."""
-    x, m = pointers
+    (x, m), (count, first) = pointers, part
     size, most = f.mul(a.channels, phase.taps), tiles[-1][0].rows
+    more, before = f.compare("sgt", first, 0), f.mul(f.mul(first, phase.taps), most)
     with f.loop(0, a.outs, most) as out:
-        panel = f.at(phase.panels, f.mul(out, size), e.element)
+        panel = f.at(phase.panels, f.add(f.mul(out, size), before), e.element)
         to, rows, below = f.at(m, f.mul(out, a.m_step), e.element), f.sub(a.outs, out), 0
         for tile, function in tiles:
             fits = f.compare("sgt", rows, below)
@@ -201,7 +240,7 @@ def _multiply(f: Function, a: Registers, e: Elements, tiles: list[tuple[Tile, Fu
                 fits = f.emit(f"and i1 {fits}, {f.compare('sle', rows, tile.rows)}")
             with f.when(fits), f.loop(0, pixels, tile.columns) as column:
                 f.run(function, panel, f.at(x, column, e.element), f.at(to, column, e.element), phase.offsets,
-                      a.channels, phase.taps, a.x_c, a.m_step, ahead.states["in"])
+                      count, phase.taps, a.x_c, a.m_step, more, ahead.states["in"])
             below = tile.rows
 
 

@@ -223,7 +223,8 @@ def _sum_tile(module: Module, e: Elements, rows: int, columns: int) -> Function:
     with module.helper(f"sums{rows}", parameters) as f:
         last = f.sub("%left", 1)
         grads = [e.at(f, "%g", f.mul(f.least(i, last), "%g_step")) for i in range(rows)]
-        pixels = [f.variable("ptr", f.at("%rows", entry(f, "%offsets", j), e.element)) for j in range(columns)]
+        firsts = [f.at("%rows", entry(f, "%offsets", j), e.element) for j in range(columns)]
+        pixels = [f.variable("ptr", first) for first in firsts]
         acc = [f.variable(e.kind, "zeroinitializer") for _ in range(rows * columns)]
 
         def step(at: str, mask: str) -> None:

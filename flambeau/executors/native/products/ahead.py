@@ -27,10 +27,10 @@ def begin(f: Function, state: str, first: str, runs: Value, size: Value, stride:
 
 
 class Walk:
-    """A walk over lines, within one tile; ``write``: what is asked for will be overwritten."""
+    """A walk over lines, within one tile: into which cache they come, and whether to be overwritten."""
 
-    def __init__(self, f: Function, state: str, write: bool = False) -> None:
-        self.f, self.state, self.write = f, state, write
+    def __init__(self, f: Function, state: str, cache: int = SECOND_CACHE, write: bool = False) -> None:
+        self.f, self.state, self.cache, self.write = f, state, cache, write
         address, left, self.lines, self.jump, self.last = [
             f.read("i64", f.at(state, k, "i64"), 8) for k in range(STATE)]
         self.address, self.left = f.variable("i64", address), f.variable("i64", left)
@@ -39,7 +39,7 @@ class Walk:
         """Ask for a line."""
         f = self.f
         at = self.address.get()
-        f.prefetch(f.emit(f"inttoptr i64 {at} to ptr"), SECOND_CACHE, self.write)
+        f.prefetch(f.emit(f"inttoptr i64 {at} to ptr"), self.cache, self.write)
         left = f.sub(self.left.get(), 1)
         over = f.compare("eq", left, 0)
         self.left.set(f.choose(over, "i64", self.lines, left))
