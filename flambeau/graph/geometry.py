@@ -122,7 +122,7 @@ class Family(dict[int, Geometry]):
     """
 
     __slots__ = ("shape", "strides", "dtype", "device", "ndim", "numel", "is_contiguous", "span", "first",
-                 "table", "rows", "line", "order", "steps", "flat", "spare", "_part", "_stretch", "_cut",
+                 "table", "rows", "line", "order", "steps", "flat", "spare", "_part", "_stretch", "_cuts",
                  "_room", "_passes")
 
     __hash__ = object.__hash__  # type: ignore[assignment]
@@ -145,7 +145,7 @@ class Family(dict[int, Geometry]):
         self.flat: Geometry | None = None
         self._part: tuple[int, Family] | None = None    # the latest ``parts``
         self._stretch: tuple[int, Family] | None = None     # the latest ``stretch``
-        self._cut: tuple[tuple[int | None, ...], Family] | None = None      # the latest ``cut``
+        self._cuts: dict[tuple[int | None, ...], Family] = {}       # what ``cut`` gave lately
         self._room = _ROOM
         self._passes = False    # whether its members are parts at any place, of which few are met again
         self.spare: list[Geometry] = []     # what it let go of
@@ -223,21 +223,24 @@ class Family(dict[int, Geometry]):
 
     def cut(self, lengths: tuple[int | None, ...]) -> Family:
         """What so many positions of the first dimensions are; None: one, without that dimension."""
-        found = self._cut
-        if found is None or found[0] != lengths:
+        found = self._cuts.get(lengths)
+        if found is None:
             given = len(lengths)
             strides = [s for s, n in zip(self.strides, lengths) if n is not None]
-            found = self._cut = lengths, _family((
-                Size((*[n for n in lengths if n is not None], *tuple(self.shape)[given:])),
-                (*strides, *self.strides[given:]), self.dtype, self.device))
-            found[1]._passes = None not in lengths
-        return found[1]
+            found = _family((Size((*[n for n in lengths if n is not None], *tuple(self.shape)[given:])),
+                             (*strides, *self.strides[given:]), self.dtype, self.device))
+            found._passes = None not in lengths
+            if len(self._cuts) >= _CUTS:
+                self._cuts = {}
+            self._cuts[lengths] = found
+        return found
 
 
 # A dimension that is longer is taken for the rows of a table: which is read next is not the same as in the
 # last step, and to remember how it was read would push out what comes back.
 TABLE = 1024
 LINE = 1 << 14
+_CUTS = 256             # how many ways of cutting a family are remembered: of a text's, one for each length
 _ROOM = 32              # how many members a family has room for at first
 _PASSING = 1 << 9       # and how many at most, where most are met once
 _PLENTY = 1 << 14      # how many all have, before it is asked whether somebody holds them: a few tables
@@ -294,6 +297,7 @@ def _sweep() -> None:
         held = 0
         for family in list(_families.values()):
             family.line = None
+            family._cuts = {}
         for key in list(_families):
             family = _families[key]
             held += family.let_go()

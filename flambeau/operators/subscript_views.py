@@ -7,10 +7,11 @@ from typing import Any
 
 from ..devices import META
 from ..dtypes import int64
-from ..graph.geometry import TABLE
+from ..graph.geometry import TABLE, Geometry
 from ..graph.operator import Operator
 from ..tensor import Tensor, view
-from ..tensor.views import is_plain, part, row
+from ..tensor.tape import state
+from ..tensor.views import has_no_history, part, row
 from .slicing import SELECT, SLICE
 
 _PLAIN = {int, slice}
@@ -88,8 +89,8 @@ def simple_view(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
             items = tuple([item.item() if is_position(item) else item for item in items])
         if not {*map(type, items)} <= _PLAIN:
             return None
-    if is_plain(x) and (found := _part(x, items)) is not None:
-        return found
+    if has_no_history(x) and (found := part_of(x._geometry, items)) is not None:
+        return part(x, found, _steps(x._geometry, items) if state.enabled else ())
     dim = 0
     for place, item in enumerate(items):
         if item.__class__ is int:
@@ -102,19 +103,17 @@ def simple_view(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
     return x
 
 
-def _part(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
-    """That of a tensor without history, in one step; None where it is none, or the whole, or a mistake."""
-    g = x._geometry
+def part_of(g: Geometry, items: tuple[Any, ...]) -> Geometry | None:
+    """What integers and slices cut out in one step; None where it is the whole, another key, or a mistake."""
     lengths: list[int | None] = []
-    offset, dim = g.offset, 0
-    how: list[tuple[Operator, tuple[Any, ...]]] = []
+    offset, whole = g.offset, True
     for item, n, stride in zip(items, g.shape, g.strides):
         if item.__class__ is int:
             if not -n <= item < n:
                 return None
             offset += (item if item >= 0 else item + n) * stride
-            how.append((SELECT, (dim, item)))
             lengths.append(None)
+            whole = False
             continue
         if item.__class__ is not slice or item.step is not None:
             return None
@@ -125,11 +124,27 @@ def _part(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
             stop = n
         if start.__class__ is not int or stop.__class__ is not int or not 0 <= start <= stop <= n:
             return None
-        if stop - start != n:
+        length = stop - start
+        if length != n:
             offset += start * stride
-            how.append((SLICE, (dim, start, stop, 1)))
-        lengths.append(stop - start)
-        dim += 1
-    if not how:
+            whole = False
+        lengths.append(length)
+    if whole or len(lengths) < len(items):
         return None
-    return part(x, g.family.cut(tuple(lengths))[offset], tuple(how))
+    return g.family.cut(tuple(lengths))[offset]
+
+
+def _steps(g: Geometry, items: tuple[Any, ...]) -> tuple[tuple[Operator, tuple[Any, ...]], ...]:
+    """The view operators that make the same part, one after the other."""
+    how: list[tuple[Operator, tuple[Any, ...]]] = []
+    dim = 0
+    for item, n in zip(items, g.shape):
+        if item.__class__ is int:
+            how.append((SELECT, (dim, item)))
+            continue
+        start = 0 if item.start is None else item.start
+        stop = n if item.stop is None else item.stop
+        if stop - start != n:
+            how.append((SLICE, (dim, start, stop, 1)))
+        dim += 1
+    return tuple(how)

@@ -15,11 +15,11 @@ from ..tensor import Tensor, assign, state, view
 from ..tensor.batching import any_batched
 from ..tensor.construct import from_array
 from ..tensor.construct import tensor as make_tensor
-from ..tensor.inplace import require_no_overlap
+from ..tensor.inplace import require_no_overlap, write_part
 from ..tensor.known import known_arrays
 from ..tensor.overlap import require_apart
 from ..tensor.stacking import take_rows
-from ..tensor.views import is_plain, moved, row, stretch
+from ..tensor.views import has_no_history, is_plain, moved, row, stretch
 from ..tensor.warned import warn
 from ..type_info import finfo
 from . import index_operators
@@ -33,7 +33,7 @@ from .looking import look
 from .masking import chosen_at_once
 from .number_range import number_for
 from .shape import ALIAS
-from .subscript_views import is_position, select, simple_view, sliced
+from .subscript_views import is_position, part_of, select, simple_view, sliced
 
 _SEQUENCE = (list, tuple, range)
 _BAD = ("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
@@ -254,6 +254,11 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         value, number = value.item() if isinstance(value, np.generic) else value, True
     items = (key,) if key.__class__ is int or key.__class__ is slice or is_position(key) else key
     if items.__class__ is tuple:
+        if not state.enabled and kind is Tensor and _is_written_bare(self, value) \
+                and (part := part_of(self._geometry, items)) is not None \
+                and part.shape == value._geometry.shape:
+            write_part(self, part, value)
+            return
         simple = simple_view(self, items)
         if simple is not None and number:
             require_no_overlap(simple._geometry)
@@ -291,6 +296,13 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     require_apart(target, (value,), same_allowed=False)
     value = _without_leading_ones(value, len(lead))
     assign(target, index_operators.put(target, value, found.indices, dims, False), "index_put_")
+
+
+def _is_written_bare(x: Tensor, value: Tensor) -> bool:
+    """Whether nothing but the write is to be recorded, where no history is, for a part of x."""
+    g, given = x._geometry, value._geometry
+    return given.dtype is g.dtype and given.device is g.device and value._storage is not x._storage \
+        and has_no_history(x) and (x._counter is None or state.inference)
 
 
 def _rounded(value: Any, dtype: dtypes.dtype) -> Any:

@@ -157,7 +157,14 @@ def write(x: Tensor, result: Tensor) -> None:
     if levels and any_batched((x, result)):
         rules.write(x, result)
         return
-    storage, geometry = x._storage, x._geometry
+    write_part(x, x._geometry, result)
+
+
+def write_part(x: Tensor, geometry: Geometry, result: Tensor) -> None:
+    """Record the write of ``result`` (that shape and dtype) to a part of x's storage (Note: hot functions,
+    in ``record.py``).
+    """
+    storage = x._storage
     valued = geometry.device is not META and geometry.numel > 0
     if valued and 0 in geometry.strides:
         require_no_overlap(geometry)

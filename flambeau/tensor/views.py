@@ -93,8 +93,13 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
 
 def is_plain(x: Tensor) -> bool:
     """Whether a view of x has no history, and versions are its storage's."""
-    base = x._base
-    return x.__class__ is Tensor and x._counter is None \
+    return x._counter is None and has_no_history(x)
+
+
+def has_no_history(x: Tensor) -> bool:
+    """Whether a view of x has no history, and versions are its storage's or not counted."""
+    base, counter = x._base, x._counter
+    return x.__class__ is Tensor and (counter is None or counter is INFERENCE) \
         and not (x._multiple or x._requires_grad or (base is not None and base._requires_grad))
 
 
@@ -115,16 +120,17 @@ def stretch(x: Tensor, key: slice) -> Tensor | None:
     """Some positions of the first dimension, as ``view`` makes them; nothing is remembered. None where x has
     a history.
     """
-    base = x._base
-    if x._requires_grad or x._counter is not None or x.__class__ is not Tensor or x._multiple \
-            or (base is not None and base._requires_grad):
+    if not has_no_history(x):
         return None
-    g, start = x._geometry, key.start
+    base, g, start = x._base, x._geometry, key.start
     out = _new(Tensor)
     out._storage = storage = x._storage
     out._geometry = g.family.stretch(key.stop - start)[g.offset + start * g.strides[0]]
     out._base = x if base is None else base
-    out._base_version = storage.version
+    if x._counter is None:
+        out._base_version = storage.version
+    else:
+        out._counter = INFERENCE
     if state.enabled:
         if base is None:
             out._view = key
@@ -141,10 +147,13 @@ def part(x: Tensor, geometry: Geometry, how: tuple[Any, ...]) -> Tensor:
     """A view of a plain tensor; ``how``: the operators that make it, and their arguments."""
     base = x._base
     out = _new(Tensor)
-    out._storage = x._storage
+    out._storage = storage = x._storage
     out._geometry = geometry
     out._base = x if base is None else base
-    out._base_version = x._storage.version
+    if x._counter is None:
+        out._base_version = storage.version
+    else:
+        out._counter = INFERENCE
     if state.enabled:
         if base is None:
             out._view = how
@@ -175,7 +184,8 @@ _makes_rows: list[Operator] = []
 def row(x: Tensor, position: int) -> Tensor:
     """One position of the first dimension, as ``view`` makes it; mostly bare, and nothing is remembered."""
     base = x._base
-    if x._requires_grad or x._counter is not None or x.__class__ is not Tensor \
+    counter = x._counter
+    if x._requires_grad or (counter is not None and counter is not INFERENCE) or x.__class__ is not Tensor \
             or (base is not None and (base._requires_grad or x._multiple)):
         return view(_makes_rows[0], x, (0, position))
     g = x._geometry
@@ -186,7 +196,10 @@ def row(x: Tensor, position: int) -> Tensor:
     out._storage = storage = x._storage
     out._geometry = found
     out._base = x if base is None else base
-    out._base_version = storage.version
+    if counter is None:
+        out._base_version = storage.version
+    else:
+        out._counter = INFERENCE
     if state.enabled:
         if base is None:
             out._view = position
