@@ -12,21 +12,30 @@ _TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "h
 _known: dict[tuple[str, int | None], device] = {}  # one object for each: they are compared by identity
 
 
-def _no_device(given: object) -> TypeError:
-    got, why = "", ""
-    if given is not None:
-        got = given.__class__.__name__
-        why = f"      didn't match because some of the arguments have invalid types: (!{got}!)\n"
+_ABSENT: Any = object()
+
+
+def _no_device(got: str, why: str = "") -> TypeError:
+    if why:
+        why = f"      didn't match because some of the {why}\n"
     return TypeError(f"device() received an invalid combination of arguments - got ({got}), but expected one "
                      f"of:\n * (torch.device device)\n{why} * (str type, int index = -1)\n")
 
 
 def _by_keyword(type: Any, index: Any, other: dict[str, Any]) -> Any:
     """The device of ``torch.device(device=...)``."""
-    if type is not None or index is not None or set(other) != {"device"}:
-        raise TypeError(f"device() received an invalid combination of arguments - got ({', '.join(other)}), "
-                        "but expected one of:\n * (torch.device device)\n * (str type, int index = -1)\n")
+    if type is not _ABSENT or index is not None or set(other) != {"device"}:
+        got = ", ".join([f"{name}={value.__class__.__name__}" for name, value in other.items()])
+        raise _no_device(f"{got}, ", f"keywords were incorrect: {', '.join(other)}")
     return other["device"]
+
+
+def _require_index(index: Any) -> None:
+    if not hasattr(index, "__index__") or isinstance(index, bool):
+        raise TypeError("device(): argument 'index' (position 2) must be int, not "
+                        f"{index.__class__.__name__}")
+    if not -1 << 63 <= index < 1 << 63:
+        raise ValueError("Overflow when unpacking long long")
 
 
 class device:
@@ -42,14 +51,16 @@ class device:
     type: str
     index: int | None
 
-    def __new__(cls, type: str | int | device | None = None, index: int | None = None,
-                **other: Any) -> device:
+    def __new__(cls, type: str | int | device = _ABSENT, index: int | None = None, **other: Any) -> device:
         if other:
             type = _by_keyword(type, index, other)
         if isinstance(type, device):
             return type
-        if not isinstance(type, (str, int)):
-            raise _no_device(type)
+        if not isinstance(type, (str, int)) or type.__class__ is bool:
+            got = "" if type is _ABSENT else type.__class__.__name__
+            raise _no_device(got, got and f"arguments have invalid types: (!{got}!)")
+        if index is not None:
+            _require_index(index)
         if (type if isinstance(type, int) else index or 0) < 0:
             raise RuntimeError("Device index must not be negative")
         if isinstance(type, int):
@@ -105,7 +116,7 @@ def get_default_device() -> device:
     return _stack[-1]
 
 
-def set_default_device(new: device | str | None) -> None:
+def set_default_device(device: device | str | None) -> None:
     """Set the device of new tensors that name none (``None``: back to the CPU).
 
     >>> import flambeau as torch
@@ -116,7 +127,7 @@ def set_default_device(new: device | str | None) -> None:
     >>> torch.ones(2).device
     device(type='cpu')
     """
-    _stack[0] = CPU if new is None else resolve(new)
+    _stack[0] = CPU if device is None else resolve(device)
 
 
 def resolve(wanted: Any) -> device:

@@ -174,18 +174,20 @@ def from_numpy_dtype(numpy_type: Any) -> dtype:
 PYTHON_TYPES: dict[Any, dtype] = {bool: bool_, int: int64, float: float64, complex: complex128}
 
 
-def given(argument: Any, function: str) -> Any:
-    """The dtype that a caller gave, as one of Python's types too; None stays.
+def given(argument: Any, function: str, name: str = "dtype", place: int = 0) -> Any:
+    """The dtype that a caller gave, as one of Python's types too; None stays, unless a parameter needs one.
 
     >>> import flambeau as torch
     >>> torch.zeros(1, dtype=float).dtype
     torch.float64
     """
-    if argument is None or argument.__class__ is dtype:
+    if argument.__class__ is dtype or (argument is None and not place):
         return argument
     found = PYTHON_TYPES.get(argument) if isinstance(argument, type) else None
     if found is None:
-        raise TypeError(f"{function}(): argument 'dtype' must be torch.dtype, not {type(argument).__name__}")
+        where = f" (position {place})" if place else ""
+        raise TypeError(f"{function}(): argument '{name}'{where} must be torch.dtype, not "
+                        f"{type(argument).__name__}")
     return found
 
 
@@ -255,7 +257,8 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     if found is None:
         for quantized in {type1, type2}.intersection(QUANTIZED):
             refuse_unfilled(quantized)
-        found = _promote(given(type1, "promote_types"), given(type2, "promote_types"))
+        found = _promote(given(type1, "promote_types", "type1", 1),
+                         given(type2, "promote_types", "type2", 2))
         _promotions[type1, type2] = found
     return found
 
@@ -335,4 +338,4 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     >>> torch.can_cast(torch.float32, torch.int64)
     False
     """
-    return bool(given(from_, "can_cast").category <= given(to, "can_cast").category)
+    return bool(given(from_, "can_cast", "from_", 1).category <= given(to, "can_cast", "to", 2).category)

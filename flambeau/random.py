@@ -17,10 +17,7 @@ def manual_seed(seed: int) -> Generator:
     >>> _ = torch.manual_seed(0); torch.rand(2)
     tensor([0.4963, 0.7682])
     """
-    try:
-        return default_generator.manual_seed(seed)
-    except RuntimeError as error:   # the generator's method says it so, this function otherwise
-        raise ValueError(str(error)) from None
+    return default_generator.manual_seed(int(seed))
 
 
 def seed() -> int:

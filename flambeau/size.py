@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
+
+
+def _integers(extents: tuple[Any, ...], first: int = 0) -> tuple[int, ...]:
+    for place, n in enumerate(extents, first):
+        if not hasattr(n, "__index__"):
+            raise TypeError(f"torch.Size() takes an iterable of 'int' (item {place} is '{type(n).__name__}')")
+    return tuple(map(index, extents))
 
 
 class Size(tuple[int, ...]):
@@ -19,12 +27,16 @@ class Size(tuple[int, ...]):
         return f"torch.Size([{', '.join(map(str, self))}])"
 
     def __add__(self, other: Any) -> Size:
-        return Size(tuple.__add__(self, tuple(other)))
+        if not isinstance(other, tuple):
+            raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
+        return Size(tuple.__add__(self, _integers(other, len(self))))
 
-    def __radd__(self, other: Any) -> Size:
-        return Size(tuple(other) + tuple(self))
+    def __radd__(self, other: Any) -> Any:
+        return Size(_integers(other) + tuple(self)) if isinstance(other, tuple) else NotImplemented
 
-    def __mul__(self, count: Any) -> Size:
+    def __mul__(self, count: Any) -> Any:
+        if not hasattr(count, "__index__"):
+            return NotImplemented
         return Size(tuple.__mul__(self, count))
 
     __rmul__ = __mul__

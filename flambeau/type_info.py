@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from .dtypes import INTEGER, dtype, float8_e5m2fnuz, get_default_dtype, given
+from .dtypes import INTEGER, bool_, dtype, float8_e5m2fnuz, get_default_dtype, given
 
 
 class finfo:
@@ -18,8 +19,8 @@ class finfo:
     1.1920928955078125e-07
     """
 
-    def __init__(self, type: dtype | None = None) -> None:
-        chosen = get_default_dtype() if type is None else given(type, "finfo")
+    def __init__(self, type: Any = get_default_dtype) -> None:
+        chosen = get_default_dtype() if type is get_default_dtype else given(type, "finfo", "type", 1)
         if chosen.is_complex:
             chosen = chosen.to_real()
         if not chosen.is_floating_point:
@@ -58,7 +59,9 @@ class iinfo:
     """
 
     def __init__(self, type: dtype) -> None:
-        type = given(type, "iinfo")
+        type = given(type, "iinfo", "type", 1)
+        if type is bool_:
+            raise TypeError("torch.bool is not supported by torch.iinfo")
         if type.category != INTEGER:
             raise TypeError(
                 "torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'"

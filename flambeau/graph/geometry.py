@@ -113,6 +113,14 @@ class Geometry:
         return intern(Size(shape), tuple(strides), offset, self.dtype, self.device)
 
 
+def _too_large(shape: Sequence[int]) -> Exception:
+    for place, n in enumerate(shape, 1):
+        if n >= 1 << 63:
+            return TypeError(f"empty(): argument 'size' failed to unpack the object at pos {place} with "
+                             'error "Overflow when unpacking long long"')
+    return RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+
+
 class Family(dict[int, Geometry]):
     """The geometries that differ in their offset alone, by offset; what is missing is made.
 
@@ -137,7 +145,7 @@ class Family(dict[int, Geometry]):
         self.ndim = len(shape)
         self.numel = prod(shape)
         if self.numel >= 1 << 60 and any(strides):
-            raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+            raise _too_large(shape)
         self.span = 1 + sum([(n - 1) * s for n, s in zip(shape, strides)])
         self.is_contiguous = self.numel == 0 or (self.span == self.numel and _row_major(shape, strides))
         self.order: tuple[int, ...] | None = None

@@ -177,7 +177,7 @@ def logsumexp(
     """
     input = converted(input, dtype)
     result = ops.logsumexp(
-        filled(input, mask, lowest(input.dtype, "logsumexp")), dimensions(input, dim), bool(keepdim)
+        filled(input, mask, lowest(input.dtype, "logsumexp")), dimensions(input, dim), keepdim=keepdim
     )
     return result.to(dtype=input.dtype)
 

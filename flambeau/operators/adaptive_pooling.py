@@ -12,6 +12,7 @@ from ..graph.geometry import contiguous
 from ..tensor import Tensor, record
 from .arguments import is_integer, type_in_words
 from .banded import AVERAGES, Band, band_of, banded_product
+from .bounds import check_index
 from .copying import contiguous_copy
 from .definition import arithmetic_dtype, operator
 from .domain import not_implemented
@@ -242,6 +243,9 @@ def _unpool(x: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: 
     if x.dtype.category != dtypes.FLOATING:
         raise not_implemented(f"max_unpool{max(dims, 2)}d", x.dtype)
     lead = x.shape[:x.ndim - dims]
+    volume = "x".join(map(str, [*space, *line]))
+    check_index(indices, 0, int(np.prod(space)), RuntimeError,
+                f"Found an invalid max index: {{}} (output volumes are of size {volume})")
     flat, values = x.new_zeros((*lead, int(np.prod(space)))), gradient_like(x)
     flat = flat.scatter(-1, indices.reshape(*lead, -1), values.reshape(*lead, -1))
     return contiguous_copy(flat.reshape(*lead, *space), _format(x, dims))

@@ -169,6 +169,8 @@ def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: 
         return TYPE_NAMES[self._geometry.dtype]
     if isinstance(dtype, dtypes.dtype):
         return cast(self, dtype)
+    if not isinstance(dtype, (str, builtins.type)):
+        raise TypeError("dtype must be a type, str, or dtype object")
     name = dtype if isinstance(dtype, str) else f"{dtype.__module__}.{dtype.__name__}"
     found = _FROM_TYPE_NAME.get("torch." + name.rsplit(".", 1)[-1])
     if found is None:

@@ -48,7 +48,7 @@ def complaint(function: Callable[..., Any], namespace: str, name: str, args: Seq
     told = {name: x for name, x in kwargs.items()
             if name not in known_here or any(f" {name}" in row for row in known.rows)}
     if len(known.rows) == 1:
-        return _against(known.called, known.rows[0], args, told)
+        return _against(known.called, known.rows[0], args, told, namespace == "Tensor")
     errors = [_against(known.called, row, args, told) for row in known.rows]
     if "out" in kwargs and any(" out" in row for row in known.rows):    # one that names it is meant
         errors = [error if " out" in row else TypeError() for row, error in zip(known.rows, errors)]
@@ -82,9 +82,12 @@ def _has_room(signature: str, count: int) -> bool:
     return sum([p.needed for p in parameters]) <= count <= len(parameters)
 
 
-def _against(called: str, signature: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Exception | None:
-    """The error for a function with one signature."""
+def _against(called: str, signature: str, args: Sequence[Any], kwargs: dict[str, Any],
+             bare: bool = False) -> Exception | None:
+    """The error for a function with one signature; ``bare``: a method, which may have no parameters."""
     parameters = parameters_of(signature)
+    if not parameters and bare and (args or kwargs):
+        return _takes_nothing(called, args, kwargs)
     places = [p for p in parameters if not p.keyword]
     args = _gathered(places, args)
     if len(args) > len(places):
@@ -119,10 +122,15 @@ def not_all_tensors(values: Sequence[Any], argument: int) -> TypeError | None:
 
 def _gathered(places: Sequence[Parameter], args: Sequence[Any]) -> Sequence[Any]:
     """Extents that were given one by one as one tuple."""
-    if len(places) == 1 and places[0].kind.endswith("ints") and args \
-            and is_integer(args[0]) and all(is_integer(n) for n in args):
+    if len(places) == 1 and places[0].kind.endswith("ints") and len(args) > 1 and is_integer(args[0]):
         return (tuple(args),)
     return args
+
+
+def _takes_nothing(called: str, args: Sequence[Any], kwargs: dict[str, Any]) -> TypeError:
+    if kwargs:
+        return TypeError(f"TensorBase.{called}() takes no keyword arguments")
+    return TypeError(f"TensorBase.{called}() takes no arguments ({len(args)} given)")
 
 
 def _too_many(called: str, parameters: Sequence[Parameter], args: Sequence[Any]) -> TypeError:
@@ -152,7 +160,7 @@ def _unknown(called: str, names: set[str], given: dict[str, Any], kwargs: dict[s
 def _wrong(called: str, p: Parameter, value: Any, place: str) -> Exception | None:
     """The error for one argument, None if it is of its kind."""
     if fits(value, p.kind):
-        return _too_large(p.kind, value)
+        return _too_large(p.kind, value) or _too_large_inside(called, p, value)
     kind = "tuple of ints" if p.kind.endswith("ints") else p.kind.partition("|")[0]
     found = f"not {type_in_words(value)}"
     if p.kind == "repeated ints" and not isinstance(value, (tuple, list)):
@@ -174,6 +182,21 @@ def _too_large(kind: str, value: Any) -> Exception | None:
     if kind in ("int", "ints", "tuple of ints"):
         return ValueError("Overflow when unpacking long long")
     return OverflowError("int too big to convert") if kind == "Number" and value >= 2 * _LARGEST else None
+
+
+def _too_large_inside(called: str, p: Parameter, value: Any) -> TypeError | None:
+    if p.kind.endswith("ints") and isinstance(value, (tuple, list)):
+        for at, n in enumerate(value, 1):
+            if _too_large("int", n):
+                return TypeError(f"{called}(): argument '{p.name}'{_UNPACKING} at pos {at} with error "
+                                 '"Overflow when unpacking long long"')
+    return None
+
+
+def require(called: str, place: int, kind: str, name: str, value: Any) -> None:
+    """Raise PyTorch's error unless a value is of a parameter's kind, in a function that is not judged."""
+    if error := _wrong(called, Parameter(name, kind, True, False, False), value, f" (position {place})"):
+        raise error
 
 
 def _of_python(rows: Sequence[str], given: dict[str, Any]) -> Exception | None:

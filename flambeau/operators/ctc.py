@@ -247,7 +247,7 @@ def ctc_loss(
     """
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    if zero_infinity.__class__ is not bool or not all(
+    if blank.__class__ is not int or zero_infinity.__class__ is not bool or not all(
             isinstance(x, Tensor) for x in (log_probs, targets, input_lengths, target_lengths)):
         given = (log_probs, targets, input_lengths, target_lengths, blank, 0, zero_infinity)
         if (wrong := complaint(ctc_loss, "torch", "ctc_loss", given, {})) is not None:

@@ -322,5 +322,9 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
             f"{SCALAR_NAMES[input.dtype]}"
         )
+    if p == float("inf") and 0 in input.shape and input.shape[dim]:
+        empty = next(d for d, n in enumerate(input.shape) if not n)
+        raise RuntimeError(f"linalg.vector_norm cannot compute the inf norm on the dimension {empty}because "
+                           "this dimension is empty and the operation does not have an identity")
     p = float(p) if input.numel() else 1.0      # nothing has no greatest element
     return record(RENORM, (input, float(maxnorm)), (p, dim))

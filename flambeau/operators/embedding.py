@@ -15,6 +15,7 @@ from ..tensor.construct import from_array
 from ..tensor.known import made
 from .arguments import require_integer
 from .bounds import require
+from .complaints import require as require_kind
 from .definition import operator
 from .extents import type_in_checks
 from .looking import look
@@ -121,6 +122,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
             raise AssertionError("Padding_idx must be within num_embeddings")
         padding_idx %= rows
     if max_norm is not None:
+        require_kind("embedding_renorm_", 3, "float", "max_norm", max_norm)
         if input.dtype not in (dtypes.int64, dtypes.int32):
             raise RuntimeError("Expected tensor for argument #2 'indices' to have one of the following "
                                f"scalar types: Long, Int; but got {type_in_checks(input._geometry)} instead "

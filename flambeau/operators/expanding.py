@@ -128,6 +128,11 @@ def broadcast_shapes(*shapes: Any) -> Size:
     """
     result: list[int] = []
     for number, shape in enumerate(shapes):
+        if shape is None:
+            continue
+        if not isinstance(shape, (int, tuple, list)):
+            raise RuntimeError("Input shapes should be of type ints, a tuple of ints, or a list of ints, got "
+                               f"{shape}")
         shape = (shape,) if isinstance(shape, int) else tuple([index(n) for n in shape])
         result = [1] * (len(shape) - len(result)) + result
         for back in range(1, len(shape) + 1):

@@ -11,7 +11,8 @@ from ..graph.geometry import Geometry, row_major_strides
 from .arguments import is_integer, type_in_words
 
 _INTEGERS = {int}
-_FACTORIES = frozenset(("zeros", "ones", "empty", "rand", "randn", "new_zeros", "new_ones", "new_empty"))
+_NEVER_EMPTY = frozenset(("zeros", "ones", "empty", "rand", "randn", "new_zeros", "new_ones", "new_empty",
+                        "reshape", "permute", "repeat", "view"))
 
 
 def sizes_of(args: tuple[Any, ...], function: str = "", argument: str = "size",
@@ -30,7 +31,7 @@ def sizes_of(args: tuple[Any, ...], function: str = "", argument: str = "size",
             return only
     elif {*map(type, args)} == _INTEGERS:
         return args
-    if not args and function in _FACTORIES:
+    if not args and function in _NEVER_EMPTY:
         raise TypeError(f'{function}() missing 1 required positional arguments: "{argument}"')
     single = len(args) == 1
     if single and isinstance(args[0], (tuple, list)):

@@ -31,9 +31,6 @@ from ..tensor.record import interceptors
 DEFAULT_SEED = 67280421310721
 
 
-_OVERFLOW = "Overflow when unpacking long long"
-
-
 class Generator:
     """A source of random numbers.
 
@@ -71,9 +68,12 @@ class Generator:
         >>> torch.equal(a, b)
         True
         """
-        seed = int(seed)
+        if not isinstance(seed, int) or isinstance(seed, bool):
+            if isinstance(seed, np.generic):
+                raise TypeError("an integer is required")
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         if not -0x8000_0000_0000_0000 <= seed <= 0xFFFF_FFFF_FFFF_FFFF:
-            raise RuntimeError(_OVERFLOW)
+            raise ValueError("Overflow when unpacking long long")
         self._seed = seed & 0xFFFF_FFFF_FFFF_FFFF
         self._state = from_array(np.array(seed_state(self._seed)))
         return self
@@ -119,7 +119,9 @@ class Generator:
         >>> torch.equal(torch.rand(2, generator=g), torch.rand(2, generator=other))
         True
         """
-        if not isinstance(new_state, Tensor) or new_state.dtype.name != "uint8":
+        if not isinstance(new_state, Tensor):
+            raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
+        if new_state.dtype.name != "uint8":
             raise TypeError("RNG state must be a torch.ByteTensor")
         array = np.array(new_state.detach().numpy(force=True)).reshape(-1)
         check_state(array)

@@ -168,7 +168,13 @@ def lu(A: Tensor, *, pivot: bool = True) -> Any:
     return return_types.TYPES["linalg_lu"](P, L, U)
 
 
-@api("torch", "Tensor", name="lu", judge="first")
+@api("Tensor", name="lu", judge="first")
+def _lu_method(self: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
+    """Deprecated: see ``linalg.lu_factor``."""
+    return _lu(self, pivot, get_infos)
+
+
+@api("torch", name="lu", judge="first")
 def _lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """Deprecated: see ``linalg.lu_factor``."""
     warn(

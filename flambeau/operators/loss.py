@@ -180,6 +180,7 @@ def check_classes(target: Tensor, classes: int, ignore_index: int) -> None:
 
 
 # Geometries of inputs, targets and weights that were found to fit together.
+_LARGEST = 1 << 63
 _fitting: Recent[tuple[Any, ...], bool] = Recent(1 << 12)
 
 
@@ -193,7 +194,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Any = None, size_average: An
     tensor(0.5000)
     """
     reduction = reduction_of(size_average, reduce, reduction)
-    if ignore_index.__class__ is not int:
+    if ignore_index.__class__ is not int or not -_LARGEST <= ignore_index < _LARGEST:
         require_integer(ignore_index)
     key = (input._geometry, target._geometry, None if weight is None else weight._geometry)
     if key not in _fitting:
@@ -219,11 +220,11 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size_averag
     tensor(0.6931)
     """
     reduction = reduction_of(size_average, reduce, reduction)
-    if ignore_index.__class__ is not int:
+    if ignore_index.__class__ is not int or not -_LARGEST <= ignore_index < _LARGEST:
         require_integer(ignore_index)
     axis = 0 if input._geometry.ndim == 1 else 1
     if label_smoothing > 1.0:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     if target._geometry.shape == input._geometry.shape:
         if target._geometry.dtype.category != dtypes.FLOATING:
             raise RuntimeError("Expected floating point type for target with class probabilities, got "

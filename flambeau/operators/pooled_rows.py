@@ -11,6 +11,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record, record_pair
 from ..tensor.batching import by_example
 from ..tensor.construct import from_array
+from .bounds import known_range
 from .definition import operator
 from .embedding import (
     EMBEDDING_BACKWARD,
@@ -43,6 +44,9 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Any = None, max_norm: 
     _check_pooling(input, weight, mode, per_sample_weights)
     starts, length = _bags_of(input, offsets, include_last_offset)
     bags = starts.size
+    limits = known_range(input)
+    if limits is not None and (limits[0] < 0 or limits[1] >= weight.shape[0]):
+        raise _no_such_row(look(input, "embedding_bag").reshape(-1), weight.shape[0], mode)
     if input.ndim == 2:
         input = input.reshape(-1)
         if per_sample_weights is not None:
@@ -80,6 +84,15 @@ def _check_pooling(input: Tensor, weight: Tensor, mode: str, per_sample_weights:
                            "checking arguments for embedding_bag)")
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
+
+
+def _no_such_row(indices: Any, rows: int, mode: str) -> RuntimeError:
+    at = int(np.flatnonzero((indices < 0) | (indices >= rows))[0])
+    if mode == "max":
+        return RuntimeError("embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
+                            f"{indices[at]}")
+    return RuntimeError(f"Index {at} of input takes value {indices[at]} which is not in the valid range "
+                        f"[0, {rows})")
 
 
 def _bags_of(input: Tensor, offsets: Any, include_last: bool) -> tuple[Any, int | None]:
@@ -138,7 +151,7 @@ def _bag_geometry(operands: Any, attributes: Any) -> Geometry:
 def EMBEDDING_BAG(m: Any, weight: Any, indices: Any, starts: Any, mean: bool) -> Any:
     """Sums or means of the rows of (V, D) at the indices (N) of bags that begin at (B): (B, D)."""
     if indices.min() < 0 or indices.max() >= weight.shape[0]:
-        raise IndexError("index out of range in self")
+        raise _no_such_row(indices, weight.shape[0], "sum")
     rows = m.wide(m.take(weight, indices, axis=0))
     lengths = _lengths(starts, indices.size)
     if lengths.min() > 0:

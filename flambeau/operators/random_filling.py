@@ -8,6 +8,7 @@ from .. import dtypes
 from ..graph.geometry import dense_like
 from ..random_streams.integers import limit_of
 from ..tensor import Tensor, assign
+from ..type_info import finfo
 from .generator import may_fail
 from .random import (
     BERNOULLI,
@@ -42,8 +43,13 @@ def uniform_(self: Tensor, from_: Any = 0, to: Any = 1, *, generator: Any = None
     if kwargs:
         raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(kwargs))}'")
     require_floating(self.dtype, "check_uniform_bounds")
+    largest = finfo(self.dtype).max
+    for name, bound in (("from", low), ("to", to)):
+        if not -largest <= bound <= largest:
+            raise RuntimeError(f"{name} is out of bounds for {dtypes.c_name(self.dtype)}")
     if low > to:
-        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}")
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found "
+                           f"from={float(low):g} > to={float(to):g}")
     return fill_with(self, UNIFORM, (float(low), float(to)), generator, "uniform_")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from .. import dtypes
 from ..tensor import Tensor
-from ..tensor.printing import format_array, with_suffixes
+from ..tensor.printing import format_array, options, with_suffixes
 from .looking import look
 
 
@@ -16,7 +16,7 @@ def _suffixes(x: Tensor, empty: bool) -> list[str]:
     found = []
     if x.device.type != "cpu":
         found.append(f"device='{x.device}'")
-    if x.device.type == "meta" or (x.numel() == 0 and x.ndim != 1):
+    if x.device.type == "meta" or (x.ndim != 1 if x.numel() == 0 else options.edgeitems == 0):
         found.append(f"size={tuple(x.shape)}")
     if x.dtype not in usual:
         found.append(f"dtype={x.dtype!r}")

@@ -10,6 +10,7 @@ from ..graph.geometry import Geometry, contiguous, intern
 from ..size import Size
 from ..tensor import Tensor, check_dim, record_one, view, view_operator
 from ..tensor.batching import BatchedTensor
+from .complaints import complaint
 from .copying import clone_contiguous
 from .definition import operator
 from .extents import infer_size, sizes_of, view_strides
@@ -120,7 +121,13 @@ def view_method(self: Tensor, *shape: Any, dtype: Any = None, size: Any = None) 
         seen = view(ALIAS if dtype is self._geometry.dtype else RETYPE, self,
                     () if dtype is self._geometry.dtype else (dtype,))
         return seen if seen.__class__ is BatchedTensor else seen.detach()  # for gradients it is not a view
-    return view(VIEW, self, (sizes_of(shape, "view", "size", size),))
+    try:
+        return view(VIEW, self, (sizes_of(shape, "view", "size", size),))
+    except (TypeError, RuntimeError):
+        named = {} if size is None else {"size": size}
+        if error := complaint(view_method, "Tensor", "view", (self, *shape), named):
+            raise error from None
+        raise
 
 
 @api("Tensor")

@@ -163,6 +163,8 @@ def _extents(x: Tensor, s: Any, dim: Any) -> tuple[tuple[int, ...], list[int]]:
         s = [s] if isinstance(s, int) else list(s)
         if dim is not None and len(dim) != len(s):
             raise RuntimeError("When given, dim and shape arguments must have the same length")
+        if dim and not x.ndim:
+            raise IndexError(f"Dimension specified as {dim[0]} but tensor has no dimensions")
         if len(s) > x.ndim:
             raise RuntimeError(
                 f"Got shape with {len(s)} values but input tensor only has {x.ndim} dimensions."

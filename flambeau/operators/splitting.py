@@ -216,6 +216,8 @@ def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor,
     >>> torch.unsafe_split(torch.arange(3), 2)
     (tensor([0, 1]), tensor([2]))
     """
+    if tensor.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = check_dim(dim, tensor.ndim)
     return views_of(UNSAFE_SPLIT, tensor, d, _equal(tensor.shape[d], index(split_size)))
 

@@ -131,6 +131,12 @@ def nested_shape(data: Any) -> tuple[int, ...]:
     return tuple(shape)
 
 
+def _starts_with_text(data: Any) -> bool:
+    while _is_sequence(data) and len(data):
+        data = data[0]
+    return isinstance(data, str) and data != ""
+
+
 def _is_sequence(item: Any) -> bool:
     return isinstance(item, (list, tuple, range)) or (
         hasattr(item, "__len__") and hasattr(item, "__getitem__")
@@ -183,6 +189,8 @@ def to_array(data: Any, dtype: dtypes.dtype | None) -> np.ndarray[Any, Any]:
                 raise _no_number(data, dtype)
             raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
         data = list(data)
+    if _starts_with_text(data):
+        raise ValueError("too many dimensions 'str'")
     inferred = infer_dtype(data) if dtype is None else dtype
     shape = nested_shape(data) if _is_sequence(data) else ()
     _require_numbers(data, len(shape), inferred)

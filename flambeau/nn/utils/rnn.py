@@ -11,6 +11,7 @@ import numpy as np
 
 from ... import operators as ops
 from ...dtypes import int64
+from ...operators.complaints import require
 from ...tensor import Tensor
 from ...tensor.known import known_arrays, made
 
@@ -194,6 +195,8 @@ def pack_padded_sequence(
     >>> torch.nn.utils.rnn.pack_padded_sequence(x, [2, 1]).batch_sizes
     tensor([2, 1])
     """
+    require("_pack_padded_sequence", 1, "Tensor", "input", input)
+    require("_pack_padded_sequence", 3, "bool", "batch_first", batch_first)
     if isinstance(lengths, Tensor):
         counts = lengths.to(dtype=int64)
     else:
@@ -279,6 +282,8 @@ def pad_packed_sequence(
     (tensor([[1, 2],
             [3, 0]]), tensor([2, 1]))
     """
+    require("_pad_packed_sequence", 3, "bool", "batch_first", batch_first)
+    require("_pad_packed_sequence", 4, "Number", "padding_value", padding_value)
     sizes = sequence.batch_sizes.tolist()
     steps = len(sizes)
     if total_length is not None:
@@ -321,6 +326,9 @@ def pad_sequence(
         raise RuntimeError(
             f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
         )
+    require("pad_sequence", 2, "bool", "batch_first", batch_first)
+    require("pad_sequence", 3, "float", "padding_value", padding_value)
+    require("pad_sequence", 4, "str", "padding_side", padding_side)
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     tensors = list(sequences.unbind(0)) if isinstance(sequences, Tensor) else list(sequences)

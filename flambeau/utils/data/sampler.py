@@ -124,7 +124,7 @@ class RandomSampler(Sampler[int]):
 
     def __iter__(self) -> Iterator[int]:
         n, given = len(self.data_source), self.generator
-        generator = given or Generator().manual_seed(draw_seed())
+        generator = Generator().manual_seed(draw_seed()) if given is None else given
         if self.replacement:
             # Others may draw from a given generator between two blocks, of PyTorch's size.
             size = _BLOCK if given is None else 32
