@@ -19,6 +19,15 @@ def get_num_threads() -> int:
     return settings.threads
 
 
+def _require_count(function: str, num: Any) -> None:
+    if not isinstance(num, int) or isinstance(num, bool):
+        raise RuntimeError(f"{function} expects an int, but got {type(num).__name__}")
+    if num >= 1 << 63:
+        raise ValueError("Overflow when unpacking long long")
+    if num <= 0:
+        raise RuntimeError(f"{function} expects a positive integer")
+
+
 def set_num_threads(num: int) -> None:
     """Set how many threads a native kernel may use (NumPy's own are set before the start).
 
@@ -27,10 +36,7 @@ def set_num_threads(num: int) -> None:
     >>> torch.get_num_threads() > 0
     True
     """
-    if not isinstance(num, int):
-        raise RuntimeError(f"set_num_threads expects an int, but got {type(num).__name__}")
-    if num <= 0:
-        raise RuntimeError("set_num_threads expects a positive integer")
+    _require_count("set_num_threads", num)
     settings.threads = num
 
 
@@ -46,6 +52,7 @@ def get_num_interop_threads() -> int:
 
 def set_num_interop_threads(num: int) -> None:
     """Accepted: operators run in order."""
+    _require_count("set_num_interop_threads", num)
 
 
 def set_float32_matmul_precision(precision: str) -> None:
@@ -93,6 +100,9 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     if mode.__class__ is not bool:
         raise TypeError("_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not "
                         f"{type_in_words(mode)}")
+    if warn_only.__class__ is not bool:
+        raise TypeError("_set_deterministic_algorithms(): argument 'warn_only' must be bool, not "
+                        f"{type_in_words(warn_only)}")
     _deterministic, _warn_only = mode, warn_only
 
 

@@ -22,6 +22,9 @@ class set_detect_anomaly:
         if mode.__class__ is not bool:
             raise TypeError("set_anomaly_enabled(): argument 'enabled' (position 1) must be bool, not "
                             f"{type(mode).__name__}")
+        if check_nan.__class__ is not bool:
+            raise TypeError("set_anomaly_enabled(): argument 'check_nan' (position 2) must be bool, not "
+                            f"{type(check_nan).__name__}")
         self.before = (state.anomaly, state.check_nan)
         state.anomaly, state.check_nan = mode, check_nan
 

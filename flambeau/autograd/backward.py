@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 from ..engine import user_site
@@ -12,6 +13,7 @@ from ..tensor import Tensor, state
 from ..tensor.batching import any_batched, levels, rules
 from ..tensor.overrides import handle_torch_function, has_torch_function
 from ..tensor.tape import GradFn
+from ..tensor.warned import warn_once
 from .accumulating import accumulate_grad
 from .batched import batched_grad
 from .engine import Walk, reachable_to
@@ -39,6 +41,8 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     >>> x.grad
     tensor(6.)
     """
+    if create_graph is not False or not (retain_graph is None or retain_graph.__class__ is bool):
+        create_graph, retain_graph = _flags(create_graph, retain_graph)
     relevant = (*_each(tensors), *_each(inputs))
     if has_torch_function(relevant):
         return handle_torch_function(backward, relevant, tensors, grad_tensors=grad_tensors,
@@ -56,7 +60,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         inputs = inputs_of(inputs, "backward")
     grads = starting_gradients(roots, grad_tensors)
     if create_graph:
-        warnings.warn(_CYCLE, UserWarning, stacklevel=2)
+        warn_once(_CYCLE)
     retain = create_graph if retain_graph is None else retain_graph
     if inputs is None:
         _walk(roots, grads, retain, create_graph)
@@ -69,6 +73,11 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         if found is not None and isinstance(x, Tensor) and x.is_leaf:
             with set_grad_enabled(create_graph):
                 accumulate_grad(x, found, create_graph)
+
+
+def _flags(create_graph: Any, retain_graph: Any) -> tuple[bool, bool | None]:
+    """Truth values, which may be given as integers."""
+    return bool(index(create_graph)), None if retain_graph is None else bool(index(retain_graph))
 
 
 def _each(values: Any) -> list[Any]:
@@ -114,6 +123,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     >>> torch.autograd.grad(x ** 3, x)
     (tensor(12.),)
     """
+    if create_graph is not False or not (retain_graph is None or retain_graph.__class__ is bool):
+        create_graph, retain_graph = _flags(create_graph, retain_graph)
     relevant = (*_each(outputs), *_each(inputs))
     if has_torch_function(relevant):
         return handle_torch_function(grad, relevant, outputs, inputs, grad_outputs=grad_outputs,
@@ -231,5 +242,5 @@ def _tensor_backward(self: Tensor, gradient: Any = None, retain_graph: bool | No
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
-_tensor_backward.__name__ = "backward"
+_tensor_backward.__name__, _tensor_backward.__qualname__ = "backward", "Tensor.backward"
 Tensor.backward = _tensor_backward  # type: ignore[attr-defined]

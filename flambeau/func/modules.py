@@ -27,6 +27,8 @@ def functional_call(module: Module,
     if isinstance(parameter_and_buffer_dicts, dict):
         values = parameter_and_buffer_dicts
     elif isinstance(parameter_and_buffer_dicts, Sequence):
+        if not all(isinstance(each, dict) for each in parameter_and_buffer_dicts):
+            raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
         values = {}
         for each in parameter_and_buffer_dicts:
             repeated = [name for name in values if name in each]

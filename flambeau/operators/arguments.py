@@ -30,6 +30,13 @@ def whole(value: Any) -> int:
     return index(value)
 
 
+def require_bool(function: str, name: str, value: Any, place: int = 0) -> None:
+    """Raise PyTorch's error for what is no truth value, in a function that is not judged."""
+    if value.__class__ is not bool:
+        where = f" (position {place})" if place else ""
+        raise TypeError(f"{function}(): argument '{name}'{where} must be bool, not {type_in_words(value)}")
+
+
 def require_integer(value: Any) -> None:
     """Raise where PyTorch takes no such integer; what judges the arguments finds PyTorch's words."""
     if not is_integer(value) or not -(1 << 63) <= index(value) < 1 << 63:

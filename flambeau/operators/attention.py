@@ -241,7 +241,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     >>> torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True).shape
     torch.Size([1, 2, 4])
     """
-    if is_causal.__class__ is not bool:
+    if is_causal.__class__ is not bool or enable_gqa.__class__ is not bool:
         raise TypeError("is_causal must be bool")    # worded by what judges the arguments
     q, k, v = query._geometry, key._geometry, value._geometry
     if q.dtype is not k.dtype or k.dtype is not v.dtype:

@@ -10,6 +10,8 @@ from ..devices import META
 from ..graph.geometry import Geometry, dense_like, intern
 from ..graph.operator import OnStacks
 from ..tensor import Tensor, record_one
+from .arguments import require_bool
+from .complaints import require as require_kind
 from .definition import operator, result_dtype
 from .keywords import Judge
 from .memory_formats import suggested_format
@@ -158,13 +160,14 @@ _FROM_TYPE_NAME = {name: d for d, name in TYPE_NAMES.items()}
 
 
 @api("Tensor", as_is=("dtype",))
-def type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
+def type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of the type; or the tensor as a dtype (also given by a type's name or a tensor type).
 
     >>> import flambeau as torch
     >>> torch.ones(1).type()
     'torch.FloatTensor'
     """
+    require_bool("type", "non_blocking", non_blocking)
     if dtype is None:
         return TYPE_NAMES[self._geometry.dtype]
     if isinstance(dtype, dtypes.dtype):
@@ -190,13 +193,15 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 @api("Tensor")
-def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+def cpu(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """The tensor in main memory: itself, where it lies there already.
 
     >>> import flambeau as torch
     >>> torch.ones(1).cpu().device
     device(type='cpu')
     """
+    if memory_format is not None:
+        require_kind("cpu", 0, "torch.memory_format", "memory_format", memory_format)
     return self if self._geometry.device is devices.CPU else self.to("cpu")
 
 

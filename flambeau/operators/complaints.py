@@ -195,7 +195,8 @@ def _too_large_inside(called: str, p: Parameter, value: Any) -> TypeError | None
 
 def require(called: str, place: int, kind: str, name: str, value: Any) -> None:
     """Raise PyTorch's error unless a value is of a parameter's kind, in a function that is not judged."""
-    if error := _wrong(called, Parameter(name, kind, True, False, False), value, f" (position {place})"):
+    if error := _wrong(called, Parameter(name, kind, True, False, False), value,
+                      f" (position {place})" if place else ""):
         raise error
 
 

@@ -13,6 +13,7 @@ from ..graph.recent import Recent
 from ..graph.storage import Storage
 from ..tensor import INFERENCE, Tensor, record_one, state
 from ..tensor.history import attach
+from .complaints import require
 from .definition import operator
 from .registry import NAMESPACES, api
 
@@ -99,6 +100,7 @@ _signatures: Recent[Geometry, Signature] = Recent(1 << 12)
 
 def _lies_exactly(g: Geometry, memory_format: Any) -> bool:
     """Whether a copy in a memory format has the very strides, those of extents of 1 included."""
+    require("clone", 0, "torch.memory_format", "memory_format", memory_format)
     return formatted_geometry(g, memory_format).strides == g.strides
 
 

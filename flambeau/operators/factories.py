@@ -13,7 +13,8 @@ from ..tensor import Tensor
 from ..tensor.construct import from_array, legacy_new, shared, to_array
 from ..tensor.construct import tensor as _tensor
 from ..tensor.storage_view import UntypedStorage
-from ..tensor.warned import warn_once
+from ..tensor.warned import warn, warn_once
+from .arguments import require_bool
 from .creation import filled, leaf
 from .exchange import from_dlpack
 from .number_range import number_for
@@ -68,6 +69,9 @@ def asarray(
     >>> torch.asarray([1, 2], dtype=torch.float32)
     tensor([1., 2.])
     """
+    if copy is not None:
+        require_bool("asarray", "copy", copy)
+    require_bool("asarray", "requires_grad", requires_grad)
     if isinstance(obj, UntypedStorage):
         obj = expose(obj._storage, "asarray").view(np.uint8)
     if isinstance(obj, Tensor):
@@ -93,7 +97,7 @@ def asarray(
     return out
 
 
-@api("torch")
+@api("torch", judge="first")
 def frombuffer(
     buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:
@@ -162,6 +166,11 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None
     >>> torch.ones(1, dtype=torch.float64).new_tensor([1, 2])
     tensor([1., 2.], dtype=torch.float64)
     """
+    require_bool("new_tensor", "requires_grad", requires_grad)
+    if isinstance(data, Tensor):
+        warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+             "sourceTensor.detach().clone().requires_grad_(True), rather than "
+             "tensor.new_tensor(sourceTensor).")
     return _tensor(data.detach().tolist() if isinstance(data, Tensor) else data, dtype=dtype or self.dtype,
                    device=self.device if device is None else device, requires_grad=requires_grad)
 

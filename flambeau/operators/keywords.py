@@ -11,7 +11,9 @@ from typing import Any, Literal
 
 from .. import dtypes, layouts
 from ..tensor import casting, methods
+from ..tensor.construct import NOT_PINNED
 from ..tensor.overrides import copied, first_seen
+from .arguments import type_in_words
 from .complaints import FAILURES, complaint
 from .judging import judged, strict
 from .out import Out, refuse_aliases, require_type, store
@@ -60,6 +62,8 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
                     _require_fitting(function, public, args, kwargs)
             if has_dtype:
                 _read_dtype(kwargs, function.__name__)
+            if has_layout and kwargs.get("pin_memory"):
+                raise _pinned(function.__name__, kwargs["pin_memory"])
             if has_layout and kwargs.get("layout") not in (None, layouts.strided):
                 return _of_layout(function.__name__, args, kwargs)
             target = kwargs.pop("out", None) if out else None
@@ -141,6 +145,12 @@ def _read_dtype(kwargs: dict[str, Any], name: str) -> None:
     dtype = kwargs.get("dtype")
     if dtype is not None and dtype.__class__ is not dtypes.dtype:
         kwargs["dtype"] = dtypes.given(dtype, name)
+
+
+def _pinned(name: str, asked: Any) -> Exception:
+    if asked is not True:
+        return TypeError(f"{name}(): argument 'pin_memory' must be bool, not {type_in_words(asked)}")
+    return RuntimeError(NOT_PINNED)
 
 
 def _of_layout(name: str, args: Any, kwargs: Any) -> Any:

@@ -15,6 +15,7 @@ from ..tensor import Tensor, state
 from ..tensor.batching import BatchedTensor, rules
 from ..tensor.drawn import number_seen
 from ..tensor.warned import warn
+from .arguments import require_bool
 from .registry import api
 
 # An array gives an element of these as the Python number at once.
@@ -91,6 +92,8 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     >>> x = torch.zeros(2); a = x.numpy(); a[0] = 5; x
     tensor([5., 0.])
     """
+    if force is not False:
+        require_bool("numpy", "force", force)
     if not force and state.enabled and self.requires_grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                            "instead.")

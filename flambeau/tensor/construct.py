@@ -277,6 +277,18 @@ def _plain(data: Any) -> Any:
     return list(data) if _is_sequence(data) else data
 
 
+def _require_flags(function: str, requires_grad: Any, pin_memory: Any) -> None:
+    for name, value in (("pin_memory", pin_memory), ("requires_grad", requires_grad)):
+        if value.__class__ is not bool:
+            raise TypeError(f"{function}(): argument '{name}' must be bool, not {type(value).__name__}")
+    if pin_memory:
+        raise RuntimeError(NOT_PINNED)
+
+
+NOT_PINNED = ("pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is "
+              "available on this system.")
+
+
 def tensor(data: Any, *, dtype: dtypes.dtype | None = None, device: Any = None, requires_grad: bool = False,
            pin_memory: bool = False) -> Tensor:
     """A new leaf with a copy of ``data``: numbers, nested sequences, arrays or tensors.
@@ -285,6 +297,8 @@ def tensor(data: Any, *, dtype: dtypes.dtype | None = None, device: Any = None, 
     >>> torch.tensor([[1, 2], [3, 4]]).dtype
     torch.int64
     """
+    if requires_grad is not False or pin_memory is not False:
+        _require_flags("tensor", requires_grad, pin_memory)
     if isinstance(data, Tensor):
         warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
              "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).")

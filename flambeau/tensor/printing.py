@@ -38,7 +38,7 @@ def set_printoptions(
     tensor([1.12])
     >>> torch.set_printoptions(profile="default")
     """
-    if profile is not None:
+    if isinstance(profile, str) and profile in _PROFILES:
         options.precision, options.threshold, options.edgeitems, options.linewidth = _PROFILES[profile]
     options.precision = options.precision if precision is None else precision
     options.threshold = options.threshold if threshold is None else threshold

@@ -12,9 +12,10 @@ from ...autograd import no_grad
 from ...devices import device as Device
 from ...dtypes import PYTHON_TYPES
 from ...dtypes import dtype as DType
+from ...layouts import memory_format as MemoryFormat
+from ...operators.arguments import type_in_words
 from ...tensor import Tensor
 from ...tensor.swapping import swap_tensors
-from ...tensor.typename import typename
 from ..parameter import Parameter, is_lazy
 from ._traversal import ModuleTraversal
 
@@ -51,18 +52,25 @@ def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     if other is not None:
         device, dtype = other.device, other.dtype
     non_blocking = options.pop("non_blocking", rest.pop(0) if rest and isinstance(rest[0], bool) else False)
-    options.pop("copy", rest.pop(0) if rest and isinstance(rest[0], bool) else False)
-    if rest or options:
-        given = ", ".join(
-            [typename(a).rpartition(".")[2] for a in args]
-            + [f"{key}={typename(value)}" for key, value in kwargs.items()]
-        )
-        raise TypeError(
-            f"to() received an invalid combination of arguments - got ({given}), but expected one of:\n"
-            + _TO_SIGNATURES
-        )
+    if options.pop("copy", rest.pop(0) if rest and isinstance(rest[0], bool) else False):
+        raise RuntimeError(".to() does not accept copy argument")
     dtype = PYTHON_TYPES.get(dtype, dtype) if isinstance(dtype, type) else dtype
+    if rest or options or non_blocking.__class__ is not bool \
+            or not (dtype is None or isinstance(dtype, DType)) \
+            or not (memory_format is None or isinstance(memory_format, MemoryFormat)):
+        raise _bad_to(args, kwargs)
     return None if device is None else Device(device), dtype, non_blocking, memory_format
+
+
+def _bad_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
+    given = ", ".join(
+        [type_in_words(a) for a in args]
+        + [f"{key}={type_in_words(value)}" for key, value in reversed(kwargs.items())]
+    ) + ", " * (not args)
+    return TypeError(
+        f"to() received an invalid combination of arguments - got ({given}), but expected one of:\n"
+        + _TO_SIGNATURES
+    )
 
 
 def _is_dtype(argument: Any) -> bool:
