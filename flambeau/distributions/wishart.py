@@ -59,8 +59,8 @@ class Wishart(ExponentialFamily):
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = "
                              f"{event_shape[-1] - 1}.")
         if self.df.lt(event_shape[-1]).any():
-            warnings.warn("Low df values detected. Singular samples are highly likely to occur for ndim - 1 < "
-                          "df < ndim.", stacklevel=2)
+            warnings.warn("Low df values detected. Singular samples are highly likely to occur for ndim - 1 "
+                          "< df < ndim.", stacklevel=2)
         factor = {"scale_tril": lambda m: m, "covariance_matrix": linalg.cholesky,
                   "precision_matrix": _precision_to_scale_tril}[name]
         self._unbroadcasted_scale_tril = factor(matrix)
