@@ -130,6 +130,8 @@ def broadcast_shapes(*shapes: Any) -> Size:
     for number, shape in enumerate(shapes):
         if shape is None:
             continue
+        if isinstance(shape, str):
+            raise TypeError("'<' not supported between instances of 'str' and 'int'")
         if not isinstance(shape, (int, tuple, list)):
             raise RuntimeError("Input shapes should be of type ints, a tuple of ints, or a list of ints, got "
                                f"{shape}")

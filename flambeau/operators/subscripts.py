@@ -59,7 +59,10 @@ def _as_index_tensor(item: Any) -> Tensor:
     if isinstance(item, (np.ndarray, np.generic)):
         return from_array(np.array(item))
     if isinstance(item, _SEQUENCE):
-        made = make_tensor(list(item))
+        items = list(item)
+        if items and isinstance(items[0], str):
+            raise TypeError("new(): invalid data type 'str'")
+        made = make_tensor(items)
         return cast(made, dtypes.int64) if made.numel() == 0 else made
     if isinstance(item, str):
         raise TypeError("new(): invalid data type 'str'")
