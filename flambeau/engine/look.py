@@ -18,7 +18,6 @@ import numpy as np
 from ..config import settings
 from ..executors import interpreter, native, null
 from ..executors.measure import measured, ran
-from ..executors.native import dead
 from ..executors.native.tiers import LARGEST
 from ..graph import pending
 from ..graph.node import Failure, Node, constant
@@ -52,48 +51,47 @@ def compute_pending(cause: str, keep: int = 0, inside: int = 2) -> None:
 
     ``inside``: how many frames, this one included, are surely not the user's.
     """
-    if _nodes and (keep or not _by_book(cause, inside + 1)):
-        _look(cause, keep, None, inside + 1)
+    if _nodes:
+        _look(cause, keep, inside + 1)
 
 
-def _by_book(cause: str, inside: int) -> bool:
-    """Compute what is pending if it is a graph that the book has; whether it was. (Note: hot functions)"""
-    if not settings.by_book or pending.watchers or first_draws.waits:
-        return False
+def _look(cause: str, keep: int, inside: int) -> None:
+    """``compute_pending``: a graph that the book has, or any other. (Note: hot functions)"""
+    if keep or not settings.by_book or pending.watchers or first_draws.waits:
+        return _look_closely(cause, keep, None, len(_nodes), inside + 1)
     with _lock:
         began = _clock()
-        count = len(_nodes)
-        arrays = native.book.look_up(_nodes)
-        if arrays is None:
-            return False
-        if arrays is not True:
-            _look(cause, 0, arrays, inside + 1)
-            return True
+        recorded = len(_nodes)
+        found = native.book.look_up(_nodes)
+        if found.__class__ is not int:
+            return _look_closely(cause, 0, found, recorded, inside + 1)
         if _budget.counted:
             _budget.start_again()
         frame = _frame(inside)
         code = frame.f_code
         site = user_frame(frame) if is_library_file.get(code.co_filename, True) else (code, frame.f_lasti)
-        looks.append((cause, site, count, count, _clock() - began, "native", ()))
+        looks.append((cause, site, recorded, found, _clock() - began, "native", ()))
         if listeners:
             for listener in listeners:
                 listener(looks[-1])
-    return True
 
 
-def _look(cause: str, keep: int, arrays: Any, inside: int) -> None:
-    """Compute what the book does not have; ``arrays``: of a graph in it, in which a kernel has failed."""
+def _look_closely(cause: str, keep: int, arrays: Any, recorded: int, inside: int) -> None:
+    """Compute what the book does not have; ``arrays``: of a graph in it, in which a kernel has failed.
+
+    ``recorded``: how many nodes there were before those that nobody needs were let go of.
+    """
     if first_draws.waits and (drawn := first_draws.end(cause)):
         compute_pending("draws", len(_nodes) - drawn)
+        recorded = len(_nodes)
     with _lock:
         began = _clock()
-        recorded = len(_nodes) - keep
         computed, failures = _compute(keep, arrays)
         _budget.start_again()
         if not computed:
             return
         tier = ran[0] if len(ran) == 1 else _tier()
-        looks.append((cause, user_frame(_frame(inside)), recorded, computed, _clock() - began, tier,
+        looks.append((cause, user_frame(_frame(inside)), recorded - keep, computed, _clock() - began, tier,
                       tuple(measured)))
         measured.clear()
         for listener in listeners:
@@ -106,20 +104,15 @@ def _compute(keep: int, arrays: Any) -> tuple[int, BaseException | None]:
     """How many nodes were computed, and the first error."""
     live: list[Node] = []
     failed: list[Node] | None = None
-    number: int | None = None
-    ids: list[int] = []
+    computed = len(_nodes)
     try:
         ran.clear()
         if not (keep or settings.verify or pending.watchers) and settings.executor in _WITH_PROGRAMS \
-                and len(_nodes) <= LARGEST:
-            number, computed, failed = _know_again(live, arrays)
-            if failed is None and number is not None and len(_nodes) <= dead.SHORT:
-                ids += map(id, _nodes)
+                and computed <= LARGEST:
+            failed = native.replay(_nodes, live, arrays)
         if failed is None:
             pending.take_live(live, keep)
             computed = len(live)
-            if number is not None and computed < len(ids):
-                dead.note_dead(number, ids, live)
             failed = _execute(live) if live else []
     except BaseException:
         # Interrupted: what is left is still pending, in order, before anything recorded since.
@@ -130,30 +123,6 @@ def _compute(keep: int, arrays: Any) -> tuple[int, BaseException | None]:
 
 
 _WITH_PROGRAMS = frozenset(("auto", "native"))
-_FEW = 12       # nodes among which dead ones are looked for before the graph is
-
-
-def _know_again(live: list[Node], arrays: Any) -> tuple[int | None, int, list[Node] | None]:
-    """Compute what is pending if it is known, maybe without the nodes that nobody needed when it came before.
-
-    Returns its number (Note: dead nodes), how many nodes it had, and what failed: None if it is not known.
-    """
-    if arrays is None and len(_nodes) <= _FEW:
-        number = dead.drop_dead(_nodes)
-        if number is not None:
-            return number, len(_nodes), native.replay(_nodes, live)
-        computed = len(_nodes)
-        arrays = native.book.look_up(_nodes) if settings.by_book else None
-        if arrays is True:
-            ran.append("native")
-            return None, computed, []
-    computed = len(_nodes)
-    failed = native.replay(_nodes, live, arrays)
-    if failed is not None:
-        return None, computed, failed
-    number = dead.drop_dead(_nodes)
-    computed = len(_nodes)
-    return number, computed, native.replay(_nodes, live) if number is None else None
 
 
 def _tier() -> str:
@@ -199,8 +168,7 @@ def value_of(storage: Storage, cause: str, inside: int = 3) -> np.ndarray[Any, A
     values_read[0] += 1
     node = storage.node
     if node.value is None:
-        if not _by_book(cause, inside):
-            _look(cause, 0, None, inside)
+        _look(cause, 0, inside)
         if node.value is None:  # another thread is computing it, or had not appended it yet
             with pending.lock:
                 compute_pending(cause)

@@ -95,8 +95,7 @@ def _replay(entry: Entry, pending: list[Node], live: list[Node],
     failed = entry.program.run(live, flat, arrays)
     if entry.glance is None:
         entry.glance = glance_at(outline, entry.program)
-        if count < LARGE:
-            book.enter(entry.signatures[::-1], entry, entry.glance)
+        book.enter(entry.signatures[::-1], entry, entry.glance)
     return failed
 
 
@@ -123,7 +122,7 @@ def _piece(nodes: list[Node], forced: bool) -> list[Node]:
     try:
         nodes.clear()
         arrays = None if settings.kernel_times else book.look_up(pending)
-        if arrays is True:
+        if arrays.__class__ is int:
             ran.append("native")
             return []
         failed = replay(pending, nodes, arrays)

@@ -11,6 +11,10 @@ import pytest
 import flambeau
 from flambeau import config
 from flambeau.engine import looks
+from flambeau.executors import native
+
+pytest.importorskip("llvmlite")
+from flambeau.executors.native.programs import known
 
 
 def _table(rows: int = 64) -> Any:
@@ -76,6 +80,33 @@ def test_rows_that_are_the_same_by_chance_are_one_graph() -> None:
             assert total.tolist() == pytest.approx(expected)
             tiers.append(looks[-1].tier)
     assert tiers[20:] == ["native"] * 20
+
+
+def test_parts_of_pending_tensors_beside_parts_that_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[object] = []
+
+    class Book:
+        """Notes what the book says."""
+
+        @staticmethod
+        def look_up(pending: list[Any]) -> object:
+            said.append(known.book.look_up(pending))
+            return said[-1]
+
+    monkeypatch.setattr(native, "book", Book)
+    table, other = _table(), _table() + 0.5
+    flambeau.synchronize()
+    with config.executor("native"):
+        for round in range(60):
+            i, is_pending = round % 3, round < 30 or round % 5 > 0
+            later = other * 1
+            if not is_pending:
+                flambeau.synchronize()
+            said.clear()
+            found = (later[2:10] * table[i:i + 8]).sum(1).tolist()
+            expected = (other[2:10].numpy() * table[i:i + 8].numpy()).sum(1)
+            assert found == pytest.approx(expected.tolist())
+            assert not 15 < round < 30 or said == [3]
 
 
 def test_what_is_overwritten_is_read_before() -> None:

@@ -17,8 +17,9 @@ import numpy as np
 
 from ....graph.node import Node, Signature
 from . import glancing as at
-from .glance import Glance, memory_of, python_table
+from .glance import Glance, memory_of, none, python_table
 from .objects import ONE_ARGUMENT, Method, address_of
+from .pieces import LARGE
 
 _PLACES = 1 << 12
 _WORD = (1 << 64) - 1
@@ -29,7 +30,8 @@ E = TypeVar("E")
 class Book(Generic[E]):
     """Entries by their signatures, in the order of recording.
 
-    ``look_up``: asks the glance of what is pending, and says what that says; None where none is found.
+    ``look_up``: lets go of pending nodes that nobody needs, and asks the glance of the others; how many were
+    computed, or what the glance says; None where none is found.
     """
 
     def __init__(self) -> None:
@@ -39,12 +41,12 @@ class Book(Generic[E]):
         self.look_up: Glance = _nothing
 
     def enter(self, signatures: Sequence[Signature], entry: E, glance: Glance) -> None:
-        """A graph has a glance; nothing is done where that is not native code alone."""
-        memory = memory_of(glance)
-        if memory is None:
-            return
-        if self._memory is None:
+        """A graph has a glance. It stands in the book if it is short, and nothing but native code."""
+        if self._memory is None and glance is not none:
             self._begin()
+        memory = memory_of(glance)
+        if memory is None or len(signatures) >= LARGE:
+            return
         number = _number(signatures)
         place = number & (_PLACES - 1)
         if place in self._entries:

@@ -188,7 +188,8 @@ def python_table() -> Any:
             {at.HOLD: "Py_IncRef", at.LET_GO: "Py_DecRef", at.NEW_LIST: "PyList_New",
              at.SLICE: "PyList_GetSlice", at.SET_SLICE: "PyList_SetSlice", at.AS_DOUBLE: "PyFloat_AsDouble",
              at.AS_INTEGER: "PyLong_AsLongLong", at.OCCURRED: "PyErr_Occurred", at.FORGET: "PyErr_Clear",
-             at.RELEASE: "PyEval_SaveThread", at.TAKE: "PyEval_RestoreThread"})
+             at.RELEASE: "PyEval_SaveThread", at.TAKE: "PyEval_RestoreThread",
+             at.NEW_INTEGER: "PyLong_FromLongLong"})
         table[at.NUMPY] = numpy_table()
         table[at.SETTLED_AT] = slot_of(Signature, "settled")
         table[at.START] = index(runtime.entries()["start"])

@@ -67,7 +67,7 @@ BOOK_PYTHON, BOOK_SIZE, BOOK_PLACES = range(3)
 
 # The table of what is Python's and NumPy's.
 (NONE, TRUE, EMPTY, NODE_TYPE, HOLD, LET_GO, NEW_LIST, SLICE, SET_SLICE, AS_DOUBLE, AS_INTEGER, OCCURRED,
- FORGET, NUMPY, START, SETTLED_AT, RELEASE, TAKE) = range(18)
+ FORGET, NUMPY, START, SETTLED_AT, RELEASE, TAKE, NEW_INTEGER) = range(19)
 
 OPERANDS_AT, SIGNATURE_AT, SITE_AT, VALUE_AT = 16, 24, 32, 40   # slots lie in alphabetical order
 
@@ -417,13 +417,36 @@ def _glance(module: Module) -> Function:
     return f
 
 
+def _drop_dead(module: Module) -> Function:
+    """Let go of pending nodes that nobody else holds, last one first (Note: liveness); how many are left.
+
+    To let go of one may run any code, which may change the list.
+    """
+    with module.helper("drop_dead", [("ptr", "%book"), ("ptr", "%pending")], "i64") as f:
+        c = ObjectCode(f, "%book", BOOK_PYTHON)
+        above = f.variable("i64", c.get("%pending", SIZE_AT, "i64"))
+        with f.forever():
+            last = above.get()
+            with f.when(c.equal(last, 0)):
+                f.give(c.get("%pending", SIZE_AT, "i64"))
+            i = f.sub(last, 1)
+            above.set(i)
+            with f.when(f.compare("slt", i, c.get("%pending", SIZE_AT, "i64"))):
+                node = c.get(f.at(c.get("%pending", ITEMS_AT), i, "ptr"), 0)
+                with f.when(c.equal(c.get(node, REFERENCES_AT, "i32"), 1, "i32")):
+                    c.call(SET_SLICE, f"ptr %pending, i64 {i}, i64 {last}, ptr null", "i32")
+    return f
+
+
 def _look_up(module: Module, glance: Function) -> None:
     """``look_up(self, pending)``: the glance that the book has for nodes of these signatures."""
+    drop_dead = _drop_dead(module)
     with module.function("look_up", [("ptr", "%self"), ("ptr", "%pending")], "ptr") as f:
         book = f.read("ptr", f.at("%self", DATA_AT, "i8"), 8)
         c = ObjectCode(f, book, BOOK_PYTHON)
+        count = str(f.run(drop_dead, book, "%pending"))
         number, items = f.variable("i64", 0), c.get("%pending", ITEMS_AT)
-        with f.loop(0, c.get("%pending", SIZE_AT, "i64")) as i:
+        with f.loop(0, count) as i:
             signature = f.variable("ptr", c.get(c.get(f.at(items, i, "ptr"), 0), SIGNATURE_AT))
             kept = settled(c, signature.get())
             with f.otherwise(c.same(kept, c.object(NONE))):
@@ -440,7 +463,11 @@ def _look_up(module: Module, glance: Function) -> None:
             c.tell(HOLD, c.object(NONE))
             f.give(c.object(NONE))
         f.write("i64", 1, f.at(found, USED, "i64"), 8)
-        f.give(str(f.run(glance, found, "%pending")))
+        said = str(f.run(glance, found, "%pending"))
+        with f.when(c.same(said, c.object(TRUE))):
+            c.tell(LET_GO, said)
+            f.give(c.call(NEW_INTEGER, f"i64 {count}"))
+        f.give(said)
 
 
 @kernels("glance")
@@ -450,7 +477,8 @@ def entries() -> str:
     True: pending nodes were computed, and are pending no more. None: it is another graph, or one to be
     computed as others are. A list: the arrays of a program in which a kernel has failed.
 
-    ``look_up(self, pending)`` is the same for the book's glances (``book.py``).
+    ``look_up(self, pending)`` is the same for the book's glances (``book.py``), after pending nodes that
+    nobody needs were let go of; instead of True it says how many were computed.
     """
     module = Module()
     glance = _glance(module)

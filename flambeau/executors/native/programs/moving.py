@@ -112,6 +112,6 @@ def _settle_one(node: Node, signature: Signature, places: tuple[int, ...],
     node.operands = tuple(operands)
     node.signature = found = _settled.get(own) or _settled.recall(own) \
         or _settled.keep(own, signature.elsewhere(tuple(geometries)))
-    if parts is not None and all(moved[j][1] for j in places):
+    if parts is not None:
         signature.settled = found, b"".join([pack("qq", *words) for words in moved])
     return found
