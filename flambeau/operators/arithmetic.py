@@ -9,7 +9,15 @@ from ..graph.geometry import Geometry
 from ..graph.operator import OnStacks
 from ..tensor import Tensor, record, record_pair, record_scaled
 from ..tensor.overrides import first_seen
-from .definition import NUMBERS, arithmetic_dtype, operand, pointwise, pointwise_operator, result_dtype
+from .definition import (
+    NUMBERS,
+    arithmetic_dtype,
+    broadcast_shapes,
+    operand,
+    pointwise,
+    pointwise_operator,
+    result_dtype,
+)
 from .domain import bad_arguments, not_implemented, refuse, require_tensor, some_tensor
 from .number_range import check_number, number_for
 from .older_signatures import scaled
@@ -315,6 +323,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *older: Any, value:
     for position, (name, one) in enumerate((("input", input), ("tensor1", tensor1), ("tensor2", tensor2))):
         require_tensor(one, "addcmul", name, position + 1)
     if input.dtype is tensor1.dtype is tensor2.dtype is dtypes.bool_:
+        broadcast_shapes([input.shape, tensor1.shape, tensor2.shape])
         raise NotImplementedError("\"addcmul_cpu_out\" not implemented for 'Bool'")
     if value.__class__ is int and value == 1:
         return record(ADDCMUL_ONE, (input, tensor1, tensor2))
@@ -393,6 +402,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
             raise RuntimeError(f"expected dtype {dtypes.c_name(dtype)} for `{name}` but got dtype "
                                f"{dtypes.c_name(one.dtype)}")
     if dtype.category < dtypes.FLOATING:
+        broadcast_shapes([one._geometry.shape for one in (input, end, weight) if isinstance(one, Tensor)])
         raise not_implemented(
             "lerp_kernel_tensor" if isinstance(weight, Tensor) else "lerp_kernel_scalar", dtype
         )

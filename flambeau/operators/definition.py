@@ -134,7 +134,7 @@ def pointwise_geometry(operands: Sequence[Any], dtype: dtypes.dtype) -> Geometry
                 return intern(first.shape, first.strides, 0, dtype, device)
     else:
         shape = broadcast_shapes([g.shape for g in tensors])
-        if ordered and 1 not in shape:
+        if ordered and 1 not in shape and 0 not in shape:
             return contiguous(shape, dtype, device)     # none of them has another order in mind
     strides = dense_strides(shape, [_aligned(g, shape) for g in tensors])
     return intern(Size(shape), strides, 0, dtype, device)

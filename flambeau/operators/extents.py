@@ -93,34 +93,23 @@ def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
 
 def view_strides(g: Geometry, shape: Sequence[int]) -> tuple[int, ...] | None:
     """Strides with which the elements of ``g`` can be seen in another shape, None where they cannot."""
-    if g.shape == shape:
-        return g.strides
-    if g.numel == 0 or g.is_contiguous:
-        return row_major_strides(shape)
-    # Runs of old dimensions that are contiguous among themselves; new dimensions must divide such runs.
-    runs: list[list[int]] = []
-    for n, s in zip(g.shape, g.strides):
-        if n == 1:
-            continue
-        if runs and runs[-1][1] == n * s:
-            runs[-1] = [runs[-1][0] * n, s]
-        else:
-            runs.append([n, s])
+    if not (g.numel and g.ndim):
+        return g.strides if g.shape == shape else row_major_strides(shape)
     strides = [0] * len(shape)
-    run = len(runs) - 1
-    left, step = runs[run] if runs else (1, 1)
-    for d in range(len(shape) - 1, -1, -1):
-        n = shape[d]
-        if left == 1 and n != 1 and run > 0:
-            run -= 1
-            left, step = runs[run]
-        strides[d] = step
-        if n == 1:
+    d = len(shape) - 1
+    step, count = g.strides[-1], 1  # of a run of old dimensions without gaps: its last stride, its elements
+    for at in range(g.ndim - 1, -1, -1):
+        count *= g.shape[at]
+        if at and (g.shape[at - 1] == 1 or g.strides[at - 1] == count * step):
             continue
-        if left % n:
+        done = 1
+        while d >= 0 and (done < count or shape[d] == 1):
+            strides[d] = done * step
+            done *= shape[d]
+            d -= 1
+        if done != count:
             return None
-        left //= n
-        step *= n
+        step, count = g.strides[at - 1], 1
     return tuple(strides)
 
 

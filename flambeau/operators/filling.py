@@ -11,7 +11,7 @@ from ..tensor import Tensor, assign, check_writable, record, view
 from ..tensor.inplace import FEW, writes_few
 from ..tensor.known import from_value
 from ..tensor.overlap import require_apart
-from ..tensor.warned import warn_once
+from ..tensor.warned import warn, warn_once
 from .creation import filled
 from .definition import broadcast_shapes, operator
 from .expanding import EXPAND
@@ -122,16 +122,30 @@ def zero_(self: Tensor) -> Tensor:
     return _fill(self, 0, "zero_")
 
 
+def repeated_dims(x: Tensor) -> list[int]:
+    """The dimensions along which an expanded tensor has the same elements again."""
+    g = x._geometry
+    return [d for d, (n, s) in enumerate(zip(g.shape, g.strides)) if s == 0 and n > 1] if g.numel else []
+
+
+def once(x: Tensor, repeated: list[int]) -> Tensor:
+    """Each element of an expanded tensor once."""
+    for d in repeated:
+        x = x.narrow(d, 0, 1)
+    return x
+
+
+def warn_expanded(name: str) -> None:
+    """What PyTorch says to those who fill expanded tensors."""
+    warn(f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this "
+         "operation. This also applies to advanced indexing e.g. tensor[mask] = scalar")
+
+
 def _fill(x: Tensor, value: Any, name: str) -> Tensor:
     g = x._geometry
-    if 0 in g.strides and g.numel:  # each element once, where they are repeated
-        repeated = [s == 0 and n > 1 for n, s in zip(g.shape, g.strides)]
-        if any(repeated):
-            once = x
-            for d in [d for d, again in enumerate(repeated) if again]:
-                once = once.narrow(d, 0, 1)
-            _fill(once, value, name)
-            return x
+    if 0 in g.strides and (repeated := repeated_dims(x)):
+        _fill(once(x, repeated), value, name)
+        return x
     known = _known_number(x, value)
     return assign(x, filled(dense_like(g.shape, g, g.dtype), value) if known is None else known, name)
 

@@ -6,12 +6,14 @@ One operator for each number of index tensors, so that a derivative can keep the
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from .. import dtypes
-from ..graph.geometry import Geometry, contiguous, dense_like
+from ..graph.geometry import Geometry, contiguous, dense_like, dense_strides, intern
 from ..graph.operator import Operator
+from ..size import Size
 from ..tensor import Tensor, record
 from .bounds import known_range
 from .definition import broadcast_shapes
@@ -27,7 +29,7 @@ def index_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
                          f"{listed}") from None
 
 
-def indexed_shape(shape: tuple[int, ...], dims: tuple[int, ...], lead: tuple[int, ...]) -> tuple[int, ...]:
+def indexed_shape(shape: Sequence[int], dims: tuple[int, ...], lead: tuple[int, ...]) -> tuple[int, ...]:
     """The shape of ``x[...]`` with index tensors in ``dims``: in their place if adjacent, else in front."""
     rest = [n for d, n in enumerate(shape) if d not in dims]
     at = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
@@ -80,7 +82,20 @@ def _read_geometry(operands: Any, attributes: Any) -> Geometry:
     g, *indices = operands
     dims = attributes[0]
     lead = index_shape([i.shape for i in indices])
-    return contiguous(indexed_shape(g.shape, dims, lead), g.dtype, g.device)
+    shape = indexed_shape(g.shape, dims, lead)
+    at = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
+    read = indexed_shape(g.strides, dims, (0,) * len(lead))
+    strides = dense_strides(shape, [read, *[_strides_of_index(i, shape, at, len(lead)) for i in indices]])
+    return intern(Size(shape), strides, 0, g.dtype, g.device)
+
+
+def _strides_of_index(g: Geometry, shape: tuple[int, ...], at: int, ndim: int) -> tuple[int, ...]:
+    """The strides of an index with dimensions of size 1 around its own, read as a tensor of ``shape``."""
+    own = (*[0] * (ndim - g.ndim), *[s if n == m else 0 for n, s, m in
+                                     zip(g.shape, g.strides, shape[at + ndim - g.ndim:])])
+    outside, inside = (shape[at] * own[0], own[-1]) if own else (1, 1)
+    return (*[outside if n == 1 else 0 for n in shape[:at]], *own,
+            *[inside if n == 1 else 0 for n in shape[at + ndim:]])
 
 
 def _put_geometry(operands: Any, attributes: Any) -> Geometry:

@@ -9,9 +9,10 @@ from ..graph.geometry import Geometry, contiguous, dense_like
 from ..tensor import Tensor, assign, check_dim, record, record_pair
 from . import bounds, index_operators
 from .definition import operator
+from .filling import once, repeated_dims, warn_expanded
 from .number_range import check_number, number_for
 from .out import EXACT, Out
-from .registry import api
+from .registry import api, in_place
 from .subscripts import Subscript
 
 _NAMES = dtypes.SCALAR_NAMES
@@ -81,9 +82,19 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     if input.ndim == 0 and index.numel() != 1:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.numel()} "
                            "value(s)")
+    if input.ndim > 1 and not input.numel():
+        _check_for_none(input.shape[d], index)
     bounds.check_index(index, 0, input.shape[d] if input.ndim else 1, IndexError, "index out of range in "
                                                                                   "self")
     return record_pair(INDEX_SELECT, input, index, (d,))
+
+
+def _check_for_none(extent: int, index: Tensor) -> None:
+    """PyTorch's words for positions of a tensor without elements."""
+    if not extent and index.numel():
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
+    bounds.check_index(index, 0, extent, RuntimeError,
+                       f"INDICES element is out of DATA bounds, id={{}} axis_dim={extent}")
 
 
 # --- writing along a dimension ------------------------------------------------------------------------------
@@ -242,7 +253,7 @@ def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
     return (grad - index_fill(grad, ctx.attributes[0], index, 0)).sum()
 
 
-@api("torch", "Tensor", inplace=True)
+@api("torch", "Tensor")
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """``input`` with ``value`` at the positions ``index`` of a dimension.
 
@@ -263,16 +274,49 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     input, d, index = _along(input, dim, index)
     extent = input.shape[d] if input.ndim else 1
     if input.numel() == 0 and index.numel():
-        if extent == 0 and input.ndim == 1:
-            size = input.element_size()
-            raise RuntimeError(f"setStorage: sizes [{index.numel()}], strides [0], storage offset 0, and "
-                               f"itemsize {size} requiring a storage size of {size} are out of bounds for "
-                               "storage of size 0")
-        return input.clone()
+        _require_room(input, d, index.numel())
+        if extent:
+            return input.clone()
     bounds.check_index(index, -extent, extent, IndexError, bounds.out_of_bounds(d, extent))
     if not isinstance(value, Tensor):
         value = number_for(value, input._geometry.dtype)
     return record(INDEX_FILL, (input, index, value), (d,))
+
+
+def _require_room(x: Tensor, d: int, count: int) -> None:
+    """Raise where the memory of an empty tensor does not reach what PyTorch would read as its rows."""
+    sizes, strides = list(x.shape), list(x.stride())
+    sizes[d], strides[d] = count, 0
+    if 0 in sizes:
+        return
+    itemsize, held = x.element_size(), x._storage.geometry
+    wanted = (1 + sum([(n - 1) * s for n, s in zip(sizes, strides)])) * itemsize
+    if wanted + x._geometry.offset * itemsize > held.numel * held.dtype.itemsize:
+        raise RuntimeError(f"setStorage: sizes {sizes}, strides {strides}, storage offset "
+                           f"{x._geometry.offset}, and itemsize {itemsize} requiring a storage size of "
+                           f"{wanted + x._geometry.offset * itemsize} are out of bounds for storage of size "
+                           f"{held.numel * held.dtype.itemsize}")
+
+
+_index_filled = in_place(index_fill, "index_fill_")
+
+
+@api("Tensor")
+def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """In-place version of ``index_fill``. Of an expanded tensor, an element is filled that is so anywhere.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(2).index_fill_(0, torch.tensor([1]), 1)
+    tensor([0., 1.])
+    """
+    if 0 in self._geometry.strides and (repeated := repeated_dims(self)):
+        warn_expanded("index_fill_")
+        if check_dim(dim, self.ndim) in repeated:
+            index = index * 0
+        _index_filled(once(self, repeated), dim, index, value)
+        return self
+    filled: Tensor = _index_filled(self, dim, index, value)
+    return filled
 
 
 # --- index_put ----------------------------------------------------------------------------------------------

@@ -17,11 +17,12 @@ from ..tensor.inplace import writes_few
 from ..tensor.known import known_arrays
 from ..tensor.views import is_plain
 from .definition import broadcast_shapes, operator
+from .filling import once, repeated_dims, warn_expanded
 from .joining import cat
 from .looking import look
 from .number_range import check_number, number_for
 from .out import Out, store
-from .registry import api
+from .registry import api, in_place
 
 
 def _fill_geometry(operands: Any, attributes: Any) -> Geometry:
@@ -47,7 +48,7 @@ def _(ctx: Any, grad: Tensor, mask: Tensor) -> Tensor:
     return masked_fill(grad, ~mask, 0).sum()
 
 
-@api("torch", "Tensor", inplace=True)
+@api("torch", "Tensor")
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """``input`` with ``value`` where ``mask`` is true; the mask is broadcast.
 
@@ -78,6 +79,28 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
         raise
 
 
+_written = in_place(masked_fill, "masked_fill_")
+
+
+@api("Tensor")
+def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """In-place version of ``masked_fill``. Of an expanded tensor, an element is filled that is so anywhere.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(2).masked_fill_(torch.tensor([True, False]), 1)
+    tensor([1., 0.])
+    """
+    if 0 in self._geometry.strides and (repeated := repeated_dims(self)):
+        warn_expanded("masked_fill_")
+        anywhere = mask.expand(self.shape)
+        for d in repeated:
+            anywhere = anywhere.any(d, keepdim=True)
+        _written(once(self, repeated), anywhere, value)
+        return self
+    filled: Tensor = _written(self, mask, value)
+    return filled
+
+
 # --- masked_select ------------------------------------------------------------------------------------------
 
 
@@ -105,8 +128,9 @@ def chosen_at_once(x: Tensor, mask: Tensor) -> Tensor | None:
     None where that is to be recorded: of many elements, or if history is wanted, or somebody watches.
     """
     shape, g = x._geometry.shape, mask._geometry
-    if x._geometry.numel > _FEW or not g.ndim or tuple(g.shape) != tuple(shape)[:g.ndim] \
-            or not is_plain(x) or not is_plain(mask) or g.device is not CPU or not writes_few():
+    if x._geometry.numel > _FEW or not g.ndim or (g.ndim < len(shape) and not x._geometry.is_contiguous) \
+            or tuple(g.shape) != tuple(shape)[:g.ndim] or not is_plain(x) or not is_plain(mask) \
+            or g.device is not CPU or not writes_few():
         return None
     array = look(mask, "index")
     known = known_arrays((x,))

@@ -15,8 +15,10 @@ from ..graph.geometry import Geometry, contiguous, intern, row_major_strides
 from ..graph.node import constant
 from ..graph.storage import Storage
 from ..size import Size
-from ..tensor import INFERENCE, Tensor, check_writable
+from ..tensor import INFERENCE, GradFn, Tensor, check_writable, state
 from ..tensor.batching import BatchedTensor
+from ..tensor.history import detached, edge
+from ..tensor.views import chain_of
 from ..tensor.warned import warn
 from . import expanding, transposing
 from .copying import formatted_geometry
@@ -29,19 +31,53 @@ def _adopt(x: Tensor, viewed: Tensor) -> Tensor:
     """Let x be the view of itself that ``viewed`` is, with its history."""
     check_writable(x)
     (x._counter or x._storage).version += 1
-    x._geometry = viewed._geometry
+    before, x._geometry = x._geometry, viewed._geometry
     if x._base is not None:
-        x._view = viewed._view
-        x._base_version = (x._counter or x._storage).version
+        if state.enabled:
+            x._view = viewed._view
+        elif x._view is not None:
+            x._view = [x._view, chain_of(viewed)]
+        if state.enabled or not x._base._requires_grad:     # else its history is made anew
+            x._base_version = (x._counter or x._storage).version
     if viewed._requires_grad and viewed._grad_fn is not None:
         x._grad_fn, x._output_nr, x._requires_grad = viewed._grad_fn, viewed._output_nr, True
+    elif x._base is None and x._grad_fn is not None and before.shape != x._geometry.shape:
+        x._grad_fn, x._output_nr = SummedToShape(edge(x), before.shape), 0
     return x
+
+
+def _viewed(function: Callable[..., Tensor], x: Tensor, args: tuple[Any, ...],
+            kwargs: dict[str, Any]) -> Tensor:
+    """The view of x; where nothing is recorded one of its memory, which says how a view is made of a view."""
+    if state.enabled or x._base is None or x._view is None or x.__class__ is BatchedTensor:
+        return function(x, *args, **kwargs)
+    state.enabled = True
+    try:
+        return function(detached(x), *args, **kwargs)
+    finally:
+        state.enabled = False
+
+
+class SummedToShape(GradFn):
+    """History of a result that got dimensions unrecorded: gradients are summed to the shape it had."""
+
+    __slots__ = ("shape",)
+
+    def __init__(self, before: Any, shape: Size) -> None:
+        super().__init__()
+        self.shape = shape
+        self.signature, self.plan, self.numbers, self.saved = None, None, (), ()
+        self.edges = (before,)
+
+    def run(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The sum."""
+        return (None if grads[0] is None else grads[0].sum_to_size(self.shape),)
 
 
 def _in_place(name: str, function: Callable[..., Tensor]) -> None:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         try:
-            viewed = function(self, *args, **kwargs)
+            viewed = _viewed(function, self, args, kwargs)
         except (IndexError, RuntimeError):
             check_writable(self)
             raise
@@ -67,7 +103,7 @@ def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | Non
     tensor([[0, 2],
             [1, 3]])
     """
-    return _adopt(input, as_strided(input, size, stride, storage_offset))
+    return _adopt(input, _viewed(as_strided, input, (size, stride, storage_offset), {}))
 
 
 def _grow(storage: Storage, count: int, geometry: Geometry) -> None:

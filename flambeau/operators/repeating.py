@@ -154,7 +154,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     if input.ndim == 0:
         raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     found = tuple([check_dim(d, input.ndim) for d in dims])
-    return record_one(ROLL, input, (shifts, found))
+    return record_one(ROLL, input, (shifts, found)) if input.numel() else input.clone()
 
 
 @api("torch", "Tensor", judge="first")

@@ -19,8 +19,6 @@ from .registry import api
 
 def _view_rule(g: Geometry, shape: tuple[int, ...]) -> Geometry:
     shape = infer_size(shape, g.numel)
-    if g.is_contiguous and not g.offset and g.shape != shape:
-        return contiguous(shape, g.dtype, g.device)
     strides = view_strides(g, shape)
     if strides is None:
         raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one "

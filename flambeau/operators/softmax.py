@@ -20,7 +20,7 @@ def _geometry_of(name: str) -> Any:
     def infer(operands: Any, attributes: Any) -> Geometry:
         g: Geometry = operands[0]
         check_dim(attributes[0], g.ndim)
-        if g.dtype.category != dtypes.FLOATING:
+        if g.dtype.category != dtypes.FLOATING and g.numel:
             last = check_dim(attributes[0], g.ndim) == max(g.ndim - 1, 0)
             raise not_implemented(f"{name}_lastdim_kernel_impl" if last else f"{name}_kernel_impl", g.dtype)
         return contiguous(g.shape, g.dtype, g.device)

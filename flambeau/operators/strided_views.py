@@ -10,6 +10,7 @@ from ..devices import META
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, check_dim, record, view, view_operator
 from ..tensor.batching import BatchedTensor
+from ..tensor.views import makes_any
 from .definition import operator
 from .registry import api
 
@@ -91,7 +92,7 @@ def _as_strided_rule(
     return g.with_view(size, stride, g.offset if offset is None else offset)
 
 
-AS_STRIDED = view_operator("as_strided", _as_strided_rule)
+AS_STRIDED = makes_any(view_operator("as_strided", _as_strided_rule))
 
 
 @api("torch", "Tensor", judge="first")

@@ -183,7 +183,8 @@ def _width(item: Any) -> int:
 
 def _rows(x: Tensor, key: list[Any]) -> Tensor | None:
     """The rows at a list of positions, at once; None where that has to be recorded, or is a mistake."""
-    if not key or not {*map(type, key)} <= _POSITIONS or (tables := known_arrays((x,))) is None:
+    if not key or not {*map(type, key)} <= _POSITIONS or not x._geometry.is_contiguous \
+            or (tables := known_arrays((x,))) is None:
         return None
     (table,), rows = tables, np.array(key)
     if not table.ndim or rows.dtype != np.int64 or rows.min() < 0 or rows.max() >= len(table):

@@ -26,7 +26,7 @@ from .history import detached, edge
 from .record import interceptors, record_one, record_pair, record_value
 from .tape import INFERENCE, GradFn, SavedTensor, hooks_of, state
 from .tensor import Tensor
-from .views import ambiguous_write, chain_of, replay
+from .views import ambiguous_write, making_of, replay
 
 _new = object.__new__
 FEW = 1 << 12      # numbers that are written at once, if they are known
@@ -69,15 +69,15 @@ class CopySlices(GradFn):
         return to_base, to_value
 
 
-class ConstantWritten(GradFn):
-    """History of a tensor that was overwritten with constants: the gradient of what it was before is zero."""
+class Overwritten(GradFn):
+    """History of a tensor that was overwritten: the gradient of what it was before is zero."""
 
     __slots__ = ()
 
     def run(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Zeros for what was overwritten."""
+        """Zeros for what was overwritten, and the gradient for what was written, if that is not constant."""
         grad = grads[0]
-        return (None if grad is None else grad.new_zeros(grad.shape),) + (None,) * (len(self.edges) - 1)
+        return None if grad is None else grad.new_zeros(grad.shape), grad
 
 
 def _copy(x: Tensor) -> Tensor:
@@ -255,27 +255,29 @@ def rebase(x: Tensor, result: Tensor, history_edge: Any, name: str) -> None:
     """Give x, or the base that x is a view of, the history of what was written."""
     base = x._base
     if base is None or x._view is None:
-        if result._requires_grad:
-            fn = result._grad_fn if result._grad_fn is not None else None
-            if fn is None:  # the result is itself a leaf: copy_ from a leaf
-                fn = _identity(result)
-                x._grad_fn, x._output_nr, x._requires_grad = fn, 0, True
-                return
-            _move_hooks(x, fn, result._output_nr)
-            x._grad_fn, x._output_nr, x._requires_grad = fn, result._output_nr, True
+        if x._requires_grad and (name in _OVERWRITING or not result._requires_grad):
+            fn, number = _overwritten(name, edge(x), edge(result) if result._requires_grad else None), 0
+        elif not result._requires_grad:
+            return
+        elif result._grad_fn is None:  # a leaf
+            fn, number = result.clone()._grad_fn, 0
+        else:
+            fn, number = result._grad_fn, result._output_nr
             if fn.saved:
                 _keep_written(fn, x, result)
-        elif x._requires_grad:
-            fn = _constant_history(name, edge(x))
-            _move_hooks(x, fn, 0)
-            x._grad_fn, x._output_nr = fn, 0
+        _move_hooks(x, fn, number)
+        x._grad_fn, x._output_nr, x._requires_grad = fn, number, True
         return
     if not (result._requires_grad or base._requires_grad):
         return
-    written = edge(result) if result._requires_grad else None
+    written = None
+    if result._requires_grad:
+        written = edge(result)
+        if result._grad_fn is not None and result._grad_fn.saved:
+            _keep_written(result._grad_fn, x, result)
     fn = object.__new__(CopySlices)
     GradFn.__init__(fn)
-    fn.chain = chain_of(x)
+    fn.chain = making_of(x)
     fn.signature, fn.plan, fn.numbers, fn.saved = None, None, (), ()
     fn.edges = (history_edge, written)
     _move_hooks(base, fn, 0)
@@ -302,29 +304,30 @@ def _move_hooks(x: Tensor, fn: GradFn, output_nr: int) -> None:
             hooks_of(fn).retained[output_nr] = retained
 
 
-def _constant_history(name: str, before: Any) -> GradFn:
-    """History of a tensor all of whose elements ``name`` wrote; ``before`` is the edge to what it was."""
-    fn = object.__new__(_constant_class(name))
+def _overwritten(name: str, before: Any, written: Any) -> GradFn:
+    """History of a tensor that ``name`` overwrote; edges to what it was, and to what was written."""
+    fn = object.__new__(_overwriting_class(name, written is not None))
     GradFn.__init__(fn)
     fn.signature, fn.plan, fn.numbers, fn.saved = None, None, (), ()
-    fn.edges = (before, None) if name == "copy_" else (before,)
+    fn.edges = (before, written) if written is not None or name == "copy_" else (before,)
     return fn
 
 
-_constant_classes: dict[str, type[ConstantWritten]] = {}
+_OVERWRITING = {"copy_", "fill_"}       # with another tensor's values, whatever there was
+_overwriting_classes: dict[tuple[str, bool], type[Overwritten]] = {}
 _TITLES = {"copy_": "CopyBackwards", "fill_": "FillBackward2"}
 
 
-def _constant_class(name: str) -> type[ConstantWritten]:
-    if name not in _constant_classes:
-        title = "".join(part.capitalize() for part in name.strip("_").split("_")) + "Backward0"
-        _constant_classes[name] = type(_TITLES.get(name, title), (ConstantWritten,), {"__slots__": ()})
-    return _constant_classes[name]
-
-
-def _identity(result: Tensor) -> Any:
-    """History that passes the gradient on to a leaf."""
-    return result.clone()._grad_fn
+def _overwriting_class(name: str, recorded: bool) -> type[Overwritten]:
+    made = _overwriting_classes.get((name, recorded))
+    if made is None:
+        title = _TITLES.get(name) or \
+            "".join(part.capitalize() for part in name.strip("_").split("_")) + "Backward0"
+        if recorded and name == "fill_":
+            title = "FillBackward3"
+        made = type(title, (Overwritten,), {"__slots__": ()})
+        _overwriting_classes[name, recorded] = made
+    return made
 
 
 __all__ = ["CONTIGUOUS", "WRITE", "CopySlices", "assign", "check_writable", "rebase", "write"]

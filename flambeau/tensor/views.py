@@ -222,6 +222,31 @@ def chain_of(x: Tensor) -> Any:
     return found if not parts else tuple([one for how in (found, *reversed(parts)) for one in how])
 
 
+def makes_any(operator: Operator) -> Operator:
+    """Let this be the operator that makes any view of a storage: ``operator(x, shape, strides, offset)``."""
+    _makes_any.append(operator)
+    return operator
+
+
+_makes_any: list[Operator] = []
+
+
+def making_of(x: Tensor) -> Any:
+    """How x is made from what its base is now, which may have got other dimensions in place since."""
+    chain = chain_of(x)
+    found = x._base._geometry
+    try:
+        for operator, attributes in chain:
+            signature = _signatures.get((operator, attributes, found)) or _sign(operator, found, attributes)
+            found = signature.outputs[0]
+    except (IndexError, RuntimeError):
+        found = None
+    g = x._geometry
+    if found is not None and (found.shape, found.strides, found.offset) == (g.shape, g.strides, g.offset):
+        return chain
+    return ((_makes_any[0], (g.shape, g.strides, g.offset)),)
+
+
 def replay(base: Tensor, chain: tuple[tuple[Operator, tuple[Any, ...]], ...]) -> Tensor:
     """Apply a view's operators to another tensor of the base's shape."""
     for operator, attributes in chain:
@@ -266,7 +291,7 @@ def refresh_grad_fn(x: Tensor) -> None:
     x._base_version = (base._counter or base._storage).version
     before, state.enabled = state.enabled, True
     try:
-        again = replay(base, chain_of(x))
+        again = replay(base, making_of(x))
     finally:
         state.enabled = before
     if x._retains_grad and x._grad_fn is not None and x._grad_fn.hooks is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import permutations
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -46,3 +48,48 @@ def test_positions_lie_dimension_by_dimension() -> None:
     found = torch.nonzero(torch.tensor([[0, 1], [2, 3]]))
     assert found.tolist() == [[0, 1], [1, 0], [1, 1]] and found.stride() == (1, 3)
     assert torch.argwhere(torch.tensor(3)).shape == (1, 0)
+
+
+INDEXED = [
+    "x[i]", "x[:, i]", "x[..., i]", "x[..., i, None]", "x[i, :, i]", "x[:, i, i]", "x[:, j]", "x[:, j.t()]",
+    "x[0:1, i]", "x[i, 0:1]", "x[:, 0:1, i]", "x[i[:0]]", "x[i, 0:0]", "x[x[:, 0, 0, 0] > -1]",
+    "x[x[:, :, 0, 0] > -1]", "x[[0, 1]]", "x.transpose(0, 1)[:0] + x[0, 0, 0, 0]", "x[:, :0].roll(1, 0)",
+    "base[:, :1].clone().unfold(1, 1, 1).view(-1, 1, 1)", "base[:1].transpose(0, 1).view(-1, 1)",
+    "base[:1, 0].transpose(0, 1).reshape(4, 1, 5)", "base.as_strided((2, 1, 3), (3, 7, 1)).view(2, 1, 3)",
+]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("expression", INDEXED)
+def test_what_is_indexed_lies_as_its_operand(torch: ModuleType, oracle: ModuleType, expression: str) -> None:
+    def run(framework: ModuleType) -> Any:
+        base = framework.arange(120.0).reshape(2, 3, 4, 5)
+        names = {"i": framework.tensor([0, 1]), "j": framework.tensor([[0, 1], [1, 0], [0, 0]]), "base": base}
+        found = [eval(expression, {**names, "x": base.permute(order)}) for order in permutations(range(4))]
+        return [(y.stride(), y.tolist()) for y in found]
+
+    assert run(torch) == run(oracle)
+
+
+FILLED = ["e.masked_fill_(m, 9)", "e.masked_fill_(m[0], 9)", "e.index_fill_(0, i, 9)",
+          "e.index_fill_(1, i, 9)", "e.index_fill_(2, i, 9)", "e[m] = 9.0", "x[:0].index_fill_(0, i, 9)",
+          "x[:0].t().index_fill_(0, i, 9)", "x[:0].clone().index_fill_(0, i, 9)", "x[:0].index_select(0, i)",
+          "x[:, :0].index_select(0, torch.tensor([3]))", "torch.lerp(i, m.long()[:0], 0.5)",
+          "torch.addcmul(m, m[:0], m[0, 0, :2])", "x.long()[:0].softmax(0)", "x.softmax(0)"]
+
+
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore:Use of")
+@pytest.mark.parametrize("statement", FILLED)
+def test_expanded_and_empty_tensors_are_filled(torch: ModuleType, oracle: ModuleType, statement: str) -> None:
+    def run(framework: ModuleType) -> Any:
+        x = framework.arange(6.0).reshape(2, 3)
+        mask = framework.tensor([[[True, False, False], [False] * 3], [[False] * 3, [False, True, False]]])
+        names = {"x": x, "e": x.expand(2, 2, 3), "m": mask, "i": framework.tensor([1]), "torch": framework}
+        try:
+            exec(statement, names)
+        except Exception as error:
+            return type(error), str(error)
+        return x.tolist(), x._version
+
+    assert run(torch) == run(oracle)

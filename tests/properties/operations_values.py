@@ -194,8 +194,6 @@ def any_all(m: Any, x: Any, y: Any, n: N) -> Any:
 @operation
 def index_tensor(m: Any, x: Any, y: Any, n: N) -> Any:
     size = extent(x, 0)
-    if 1 in x.shape:  # KNOWN_DIFFERENCES["index_tensor"]
-        x = x.reshape(-1).reshape(x.shape)
     return x[m.tensor([n[0] % size, n[1] % size, n[2] % size])]
 
 

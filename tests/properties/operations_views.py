@@ -230,7 +230,10 @@ def clamp_(m: Any, x: Any, y: Any, n: N) -> None:
 @operation
 def set_slice(m: Any, x: Any, y: Any, n: N) -> None:
     target = x[n[0] % 2 : 2 + n[1] % 3]
-    x[n[0] % 2 : 2 + n[1] % 3] = fit_into(target, y, n[2])
+    value = fit_into(target, y, n[2])
+    if not value.dim() and not x.is_floating_point():  # KNOWN_DIFFERENCES["set_slice"]
+        value = value.detach()
+    x[n[0] % 2 : 2 + n[1] % 3] = value
 
 
 @operation
@@ -245,12 +248,16 @@ def set_where_positive(m: Any, x: Any, y: Any, n: N) -> None:
 
 @operation
 def set_rows(m: Any, x: Any, y: Any, n: N) -> None:
+    if 0 in x.stride():  # KNOWN_DIFFERENCES["set_rows"]
+        return
     rows = m.tensor([0, extent(x, 0) - 1][: 1 + n[0] % 2])
     x[rows[:1]] = fit_into(x[rows[:1]], y, n[1])
 
 
 @operation
 def masked_fill_(m: Any, x: Any, y: Any, n: N) -> None:
+    if 0 in x.stride() and x.requires_grad:  # KNOWN_DIFFERENCES["masked_fill_, index_fill_"]
+        return
     x.masked_fill_(fit_into(x, y, n[0]) > 0, n[1] / 4)
 
 
@@ -262,7 +269,7 @@ def index_add_(m: Any, x: Any, y: Any, n: N) -> None:
 
 @operation
 def index_fill_(m: Any, x: Any, y: Any, n: N) -> None:
-    if 0 in x.stride():  # KNOWN_DIFFERENCES["index_fill_"]
+    if 0 in x.stride() and x.requires_grad:  # KNOWN_DIFFERENCES["masked_fill_, index_fill_"]
         return
     x.index_fill_(dim(x, n[0]), m.tensor([n[1] % extent(x, n[0])]), n[2] / 2)
 

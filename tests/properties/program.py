@@ -20,9 +20,13 @@ LARGEST = 1e6
 KNOWN_DIFFERENCES = {
     "prod": "of a 0-dim tensor PyTorch keeps the result for backward and refuses that it is written; "
     "flambeau has no use for it",
-    "index_tensor": "the stride of a result's dimension of size 1, where the operand's was not row-major",
     "matmul": "a vector times a matrix is squeezed in place by PyTorch and has version 1",
-    "index_fill_": "PyTorch fills expanded tensors, with a warning; flambeau refuses to write them",
+    "masked_fill_, index_fill_": "PyTorch cannot differentiate what it filled through expanded tensors",
+    "detach_": "PyTorch does not differentiate through a saved tensor that was detached in place since",
+    "set_rows": "PyTorch writes rows of expanded tensors, with a warning; flambeau refuses",
+    "set_slice": "PyTorch lets integers require gradients that are filled with one number that does",
+    "any in-place write": "PyTorch refuses a view whose base got history since, unless it was looked at",
+    "any": "of a view that is unusable and other mistakes, which one is named",
     "as_strided": "the gradient of what was written through a view whose elements overlap",
 }
 
@@ -91,13 +95,16 @@ def run(module: Any, program: Program) -> Observed:
 def take_step(module: Any, tensors: list[Any], step: Step) -> Any:
     """Carry out one step; new tensors are appended. Returns what can be seen without looking at a value."""
     x, y = tensors[-1 - step.x % len(tensors)], tensors[-1 - step.y % len(tensors)]
+    before = facts(x)   # KNOWN_DIFFERENCES["any in-place write"]
     try:
         with module.no_grad() if step.no_grad else contextlib.nullcontext():
             made = OPERATIONS[step.op](module, x, y, step.n)
     except Exception as error:
+        refuse_to_follow(error)
         if step.op in ("backward", "grad", "second_order"):
             forget_gradients(tensors)
-        return [step.op, type(error).__name__, facts(x)]
+        name = "refused" if ["unusable"] in (before, facts(y)) else type(error).__name__
+        return [step.op, name, facts(x)]    # KNOWN_DIFFERENCES["any"]
     fresh = [made] if isinstance(made, module.Tensor) else list(made or ())
     seen = [step.op, facts(x)]
     for tensor in fresh:
@@ -116,6 +123,7 @@ def finish(tensors: list[Any]) -> Any:
     try:
         sum(tensor.double().sum() for tensor in differentiable).backward()  # type: ignore[union-attr]
     except Exception as error:
+        refuse_to_follow(error)
         forget_gradients(tensors)
         return ["finish", type(error).__name__]
     return ["finish", len(differentiable)]
@@ -124,8 +132,18 @@ def finish(tensors: list[Any]) -> Any:
 def forget_gradients(tensors: list[Any]) -> None:
     """Drop what a backward pass may have accumulated before it failed: its order is not specified."""
     for tensor in usable(tensors):
-        if tensor.is_leaf:
+        if tensor.is_leaf or tensor.retains_grad:
             tensor.grad = None
+
+
+class NotFollowed(Exception):
+    """PyTorch refuses a program in a way that is not its specification."""
+
+
+def refuse_to_follow(error: Exception) -> None:
+    """Raise NotFollowed of errors that name a defect of PyTorch, or KNOWN_DIFFERENCES["detach_"]."""
+    if "INTERNAL ASSERT FAILED" in str(error) or "saved tensor that has been detached" in str(error):
+        raise NotFollowed from error
 
 
 def usable(tensors: list[Any]) -> list[Any]:

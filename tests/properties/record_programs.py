@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from importlib.metadata import version
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import torch
 from hypothesis import given, settings
 
-from tests.properties.program import Program
+from tests.properties.program import NotFollowed, Program
 from tests.properties.test_programs import RECORDED, as_json, observe, programs, thorough
 
 COUNT = 120
@@ -36,7 +37,9 @@ def main() -> None:
     @given(program=programs)
     def collect(program: Program) -> None:
         if len(program.steps) >= 8 and len(entries) < COUNT:
-            entries.append(rounded(as_json(f"program-{len(entries):03d}", program, observe(torch, program))))
+            with contextlib.suppress(NotFollowed):
+                observed = observe(torch, program)
+                entries.append(rounded(as_json(f"program-{len(entries):03d}", program, observed)))
 
     collect()
     lines = ",\n".join(json.dumps(entry) for entry in entries)
