@@ -9,6 +9,7 @@ those that nobody else holds.
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Sequence
 from math import prod
 from operator import index
@@ -131,10 +132,12 @@ class Family(dict[int, Geometry]):
 
     __slots__ = ("shape", "strides", "dtype", "device", "ndim", "numel", "is_contiguous", "span", "first",
                  "table", "rows", "line", "order", "steps", "flat", "spare", "_part", "_stretch", "_cuts",
-                 "_room", "_passes")
+                 "_room", "passes", "_lately")
 
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__
+
+    _lately: deque[int]     # of members that pass the offsets, the oldest first
 
     def __init__(self, shape: Size, strides: tuple[int, ...], dtype: dtype, device: device) -> None:
         super().__init__()
@@ -155,7 +158,7 @@ class Family(dict[int, Geometry]):
         self._stretch: tuple[int, Family] | None = None     # the latest ``stretch``
         self._cuts: dict[tuple[int | None, ...], Family] = {}       # what ``cut`` gave lately
         self._room = _ROOM
-        self._passes = False    # whether its members are parts at any place, of which few are met again
+        self.passes = False     # whether few of its members are met again: parts at any place, rows of many
         self.spare: list[Geometry] = []     # what it let go of
         self.first = next(iter(shape), 0)
         self.table = self.first if self.first > TABLE else 0
@@ -163,6 +166,22 @@ class Family(dict[int, Geometry]):
         self.line: list[Geometry | None] | None = None
 
     def __missing__(self, offset: int) -> Geometry:
+        """A member that was not met, or not lately. (Note: hot functions, in ``tensor/record.py``)"""
+        if not self.passes:
+            return self._remembered(offset)
+        lately = self._lately
+        lately.append(offset)
+        if len(lately) > _PASSING:
+            old = self.pop(lately.popleft(), None)  # from here on nobody finds it
+            if old is not None:
+                if _refcount(old) <= UNHELD:
+                    old.offset = offset
+                    old.extent = offset + self.span
+                    return self.setdefault(offset, old)     # another thread may have been quicker
+                lately.append(self.setdefault(old.offset, old).offset)
+        return self.setdefault(offset, Geometry(self, offset))
+
+    def _remembered(self, offset: int) -> Geometry:
         if len(self) >= self._room:
             self._grow()
         if self.spare:
@@ -171,12 +190,15 @@ class Family(dict[int, Geometry]):
             made.extent = self.numel and offset + self.span
         else:
             made = Geometry(self, offset)
-        return self.setdefault(offset, made)    # another thread may have been quicker
+        return self.setdefault(offset, made)
+
+    def pass_by(self) -> None:
+        """From now on few of the members are met again: one is made of the oldest, if nobody holds that."""
+        if self.numel and not self.passes:
+            self._lately = deque()
+            self.passes = True
 
     def _grow(self) -> None:
-        if self._passes and self._room >= _PASSING:
-            self.let_go()
-            return
         _given[0] += self._room
         self._room *= 2
         if _given[0] > _given[1]:
@@ -196,7 +218,7 @@ class Family(dict[int, Geometry]):
                 else:
                     self.setdefault(offset, member)
         self.spare = spare
-        self._room = max(_PASSING if self._passes else _ROOM, 2 * len(self))
+        self._room = max(_ROOM, 2 * len(self))
         return len(self)
 
     def parts(self, dim: int) -> Family:
@@ -213,11 +235,13 @@ class Family(dict[int, Geometry]):
         rows = self.rows
         if rows is None:
             rows = self.rows = self.parts(0)
+            if self.first > LINE:
+                rows.pass_by()
         found = rows[offset + position * self.strides[0]]
-        if not offset and position < LINE:
+        if not offset and not rows.passes:
             line = self.line
             if line is None:
-                line = self.line = [None] * min(self.first, LINE)
+                line = self.line = [None] * self.first
             line[position] = found
         return found
 
@@ -237,7 +261,8 @@ class Family(dict[int, Geometry]):
             strides = [s for s, n in zip(self.strides, lengths) if n is not None]
             found = _family((Size((*[n for n in lengths if n is not None], *tuple(self.shape)[given:])),
                              (*strides, *self.strides[given:]), self.dtype, self.device))
-            found._passes = None not in lengths
+            if None not in lengths:
+                found.pass_by()
             if len(self._cuts) >= _CUTS:
                 self._cuts = {}
             self._cuts[lengths] = found
@@ -247,11 +272,11 @@ class Family(dict[int, Geometry]):
 # A dimension that is longer is taken for the rows of a table: which is read next is not the same as in the
 # last step, and to remember how it was read would push out what comes back.
 TABLE = 1024
-LINE = 1 << 14
+LINE = 1 << 13
 _CUTS = 256             # how many ways of cutting a family are remembered: of a text's, one for each length
 _ROOM = 32              # how many members a family has room for at first
-_PASSING = 1 << 9       # and how many at most, where most are met once
-_PLENTY = 1 << 14      # how many all have, before it is asked whether somebody holds them: a few tables
+_PASSING = 1 << 6       # and how many at most, where most are met once and nobody holds them
+_PLENTY = 1 << 15      # how many all have, before it is asked whether somebody holds them: a few tables
 _given = [0, _PLENTY]   # how much room all have (a family's first counts as one), and may have
 
 

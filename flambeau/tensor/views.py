@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..graph.geometry import LINE, Geometry
+from ..graph.geometry import Geometry
 from ..graph.node import Signature, plain
 from ..graph.operator import Operator
 from ..graph.recent import Recent
@@ -112,6 +112,8 @@ def moved(operator: Operator, x: Tensor, attributes: tuple[Any, ...]) -> Tensor:
         first = g.family[0]
         signature = _signatures.recall((operator, attributes, first)) or _sign(operator, first, attributes)
         _signatures.keep(key, signature)
+        if g.family.passes:
+            signature.outputs[0].family.pass_by()
     found = signature.outputs[0]
     return part(x, found.family[found.offset + g.offset], ((operator, attributes),))
 
@@ -190,7 +192,7 @@ def row(x: Tensor, position: int) -> Tensor:
         return view(_makes_rows[0], x, (0, position))
     g = x._geometry
     line = g.family.line
-    if g.offset or line is None or position >= LINE or (found := line[position]) is None:
+    if g.offset or line is None or (found := line[position]) is None:
         found = g.family.row(g.offset, position)
     out = _new(Tensor)
     out._storage = storage = x._storage
