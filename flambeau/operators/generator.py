@@ -19,6 +19,7 @@ from ..engine.look import value_of
 from ..graph.geometry import Geometry, contiguous
 from ..graph.node import Failure
 from ..graph.operator import Operator
+from ..graph.recent import Recent
 from ..random_streams.few import FEW, Ahead, few_normals
 from ..random_streams.groups_ahead import LONGEST, GroupsAhead, is_of_groups
 from ..random_streams.state import STATE_BYTES, check_state, seed_state
@@ -231,12 +232,18 @@ def draw_few(few: Any, geometry: Geometry, *operands: Any) -> Tensor | None:
 def draw_group(geometry: Geometry) -> Tensor | None:
     """Standard normal numbers for a sample, of those drawn ahead; None where there is more to it."""
     ahead = default_generator._ahead
-    if ahead.__class__ is not GroupsAhead or levels or geometry.device is not devices.CPU \
-            or not _draws_at_once(geometry) or state.at_once is None \
-            or not is_of_groups(geometry.numel, 0.0, 1.0, True, geometry.dtype.numpy):
+    if ahead.__class__ is not GroupsAhead or levels or interceptors or settings.executor not in _AT_ONCE:
         return None
-    values = ahead.take(geometry.numel)
+    count = _counts.get(geometry)
+    if count is None:
+        fits = geometry.device is devices.CPU and geometry.is_contiguous and is_of_groups(
+            geometry.numel, 0.0, 1.0, True, geometry.dtype.numpy)
+        count = _counts.keep(geometry, geometry.numel if fits else 0)
+    values = ahead.take(count) if count else None
     return None if values is None else from_value(values, geometry)
+
+
+_counts: Recent[Geometry, int] = Recent(1 << 8)     # numbers to take of groups for a sample; 0: none
 
 
 def _of_groups(operator: Operator, source: Generator, geometry: Geometry) -> Tensor | None:
@@ -254,7 +261,7 @@ def _of_groups(operator: Operator, source: Generator, geometry: Geometry) -> Ten
     drawn = _recorded(operator, source, (0.0, 1.0), (True, contiguous((many,), geometry.dtype)))
     values = value_of(drawn._storage, "draws")
     source._ahead = GroupsAhead(before, values, value_of(source._held._storage, "draws"), count)
-    return from_value(values[:count].copy(), geometry)
+    return from_value(values[:count], geometry)
 
 
 def _draws_at_once(geometry: Geometry) -> bool:

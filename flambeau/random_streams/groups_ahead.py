@@ -23,32 +23,33 @@ def is_of_groups(count: int, mean: float, std: float, contiguous: bool, dtype: A
 class GroupsAhead:
     """Standard normal numbers in float32, with the states before and after them."""
 
-    __slots__ = ("_before", "_values", "_after", "_at")
+    __slots__ = ("_before", "_values", "_after", "_at", "_count")
 
     def __init__(self, before: State, values: Array, after: State, asked: int) -> None:
         self._before = before
         self._values = values
         self._after = after
         self._at = asked        # how many of them were taken
+        self._count = len(values)
 
     def take(self, count: int) -> Array | None:
         """The next numbers; None where there are not enough."""
-        end = self._at + count
-        values = self._values[self._at:end]
-        if len(values) < count:
+        at = self._at
+        end = at + count
+        if end > self._count:
             return None
         self._at = end
-        return values.copy()
+        return self._values[at:end]     # which nobody else reads again
 
     def to_draw(self, count: int) -> int:
         """How many to draw where these do not do: more each time, unless some were not asked for."""
-        if self._at < len(self._values):
+        if self._at < self._count:
             return count
         return max(count, min(8 * self._at, _MOST) // count * count)
 
     def after(self) -> State:
         """The state after what was taken."""
-        if self._at == len(self._values):
+        if self._at == self._count:
             return self._after
         stream = Stream(self._before)
         stream.random32(self._at)

@@ -23,7 +23,7 @@ from .overrides import modes
 from .record import interceptors
 from .tape import INFERENCE, state
 from .tensor import Tensor
-from .waiting import Later
+from .waiting import Later, Waits
 
 Array = np.ndarray[Any, Any]
 _new = object.__new__
@@ -68,9 +68,9 @@ def known_rows_of(tensors: Sequence[Any]) -> tuple[Array, Family, list[int]] | N
     if modes or levels or interceptors or first.__class__ is not Tensor or first._sparse:
         return None
     storage, base, family = first._storage, first._base, first._geometry.family
-    value = storage.node.value
-    if base is None or base._requires_grad or not family.numel:
+    if base is None or base._requires_grad or not family.numel or storage.__class__ is Waits:
         return None
+    value = storage.node.value
     if family.device is not CPU or value.__class__ is not np.ndarray or value.dtype != family.dtype.numpy:
         return None
     offsets = []

@@ -39,16 +39,13 @@ def stack_tensors(batch: Sequence[Any]) -> Tensor | None:
 
 def stack_rows(batch: Sequence[Any]) -> Tensor | None:
     """``stack_tensors`` for elements that lie in order."""
-    if _waits(batch) and (together := _joined(batch, True)) is not None:
-        return together
     arrays = _shared_arrays(batch)
     if arrays is not None and (stacked := stack_arrays(arrays)) is not None:
         return stacked
     rows = known_rows_of(batch)
     if rows is not None:
         return made(rows_of(*rows, allocate[0]), (len(batch), *batch[0].shape))
-    if state.at_once is not None and is_native() and not (modes or levels or interceptors) \
-            and (together := _joined(batch, True)) is not None:
+    if _waits(batch) and (together := _joined(batch, True)) is not None:
         return together
     flats = known_rows(batch)
     if flats is None:
@@ -77,11 +74,14 @@ _PLAIN, _SHARED = {Tensor}, {Shared}
 
 
 def _waits(batch: Sequence[Any]) -> bool:
-    """Whether any of these tensors waits for being stacked or joined (Note: joint computing)."""
+    """Whether any of these tensors waits for being stacked or joined (Note: joint computing), or all could be
+    copied by one native call.
+    """
     at_once = state.at_once
-    if at_once is None or not at_once.waited:
+    if at_once is None or modes or levels or interceptors:
         return False
-    return any(x.__class__ is Tensor and x._storage.__class__ is Waits for x in batch)
+    return is_native() or (at_once.waited and any(
+        [x.__class__ is Tensor and x._storage.__class__ is Waits for x in batch]))
 
 
 def _joined(batch: Sequence[Any], stacked: bool) -> Tensor | None:
@@ -97,11 +97,11 @@ def _joined(batch: Sequence[Any], stacked: bool) -> Tensor | None:
 
 def join_tensors(batch: Sequence[Any]) -> Tensor | None:
     """The tensors of a batch joined along their first dimension; None as in ``stack_tensors``."""
-    if _waits(batch) and (together := _joined(batch, False)) is not None:
-        return together
     rows = known_rows_of(batch)
     if rows is not None and (shape := tuple(batch[0].shape)):
         return made(rows_of(*rows, allocate[0]), (len(batch) * shape[0], *shape[1:]))
+    if _waits(batch) and (together := _joined(batch, False)) is not None:
+        return together
     parts = known_parts(batch)
     if parts is None:
         return None
