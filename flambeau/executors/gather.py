@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..config import settings
+from ..graph.geometry import Family
 from . import native
 
 Array = np.ndarray[Any, Any]
@@ -60,6 +61,37 @@ def gather_each(rows: Array, positions: Array | None, values: Callable[[], Seque
     for p, value, (_, _, offset, backwards) in zip(wheres, values(), table.tolist()):
         steps, shift = _turned(shape, strides, backwards)
         out[p] = np.ndarray(shape, rows.dtype, value, (offset + shift) * size, [s * size for s in steps])
+
+
+def gather_padded(rows: Array, positions: Array | None, places: Array, arrays: Array, shape: Sequence[int],
+                  padded: Sequence[int], inside: Family, before: Sequence[int], value: Any) -> bool:
+    """The same of values that have a border of one value around them, which lies nowhere; False where that is
+    not done.
+
+    ``places``: as ``table``, with offsets in the padded values and no addresses. ``arrays``: of what is
+    inside.
+    """
+    if not is_native() or rows.itemsize not in (1, 2, 4, 8) or len(shape) > 3 or arrays[:, 3].any():
+        return False
+    from .native.bordered import copier  # needs llvmlite, which is there by now
+    border = _border(tuple(shape), tuple(padded), tuple(inside.shape), inside.strides, tuple(before))
+    if border is None:
+        return False
+    bits = int.from_bytes(np.array(value, rows.dtype).tobytes(), "little", signed=True)
+    return copier(rows.itemsize)(rows, positions, places, arrays, *border, bits)
+
+
+@lru_cache(1 << 8)
+def _border(shape: tuple[int, ...], padded: tuple[int, ...], inside: tuple[int, ...],
+            strides: tuple[int, ...], before: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """What ``bordered`` is told of three dimensions; None where elements inside do not lie together."""
+    if not shape or strides[-1] != 1 or min(strides) < 0 or not min(*inside, *shape):
+        return None
+    more = (1,) * (3 - len(shape))
+    span = 1 + sum([(n - 1) * step for n, step in zip(inside, strides)])
+    bits = [1 << d for d in range(len(shape))]
+    return (*more, *shape), (*more, *padded, *more, *inside, *[0] * len(more), *before,
+                             *([0] * len(more) + [*strides])[:2], span, *[0] * len(more), *bits)
 
 
 def is_native() -> bool:

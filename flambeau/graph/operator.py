@@ -69,12 +69,15 @@ class OnStacks:
 
     The attribute at ``dims``, if that is not negative, has dimensions counted from the first one on, which it
     ``reduces`` or not; others count from the last one. ``numbers``: a number may be another one for each
-    sample.
+    sample. ``border``: of an operator that puts a border of one value, its second operand, around a tensor,
+    how many elements come before it in each dimension, ``border(attributes, ndim)``.
     """
 
-    __slots__ = ("dims", "reduces", "numbers")
+    __slots__ = ("dims", "reduces", "numbers", "border")
 
-    def __init__(self, dims: int = -1, reduces: bool = False, numbers: bool = False) -> None:
+    def __init__(self, dims: int = -1, reduces: bool = False, numbers: bool = False,
+                 border: Callable[[Any, int], tuple[int, ...]] | None = None) -> None:
+        self.border = border
         self.dims = dims
         self.reduces = reduces
         self.numbers = numbers

@@ -10,6 +10,7 @@ from ..engine.look import values_read
 from ..graph.geometry import Geometry, contiguous, intern
 from ..size import Size
 from ..tensor import Tensor, check_dim, record, record_pair, view
+from ..tensor import casting as autocasts
 from ..tensor.stacking import join_tensors, joins, stack_rows
 from ..tensor.tape import state
 from .casting import cast
@@ -148,6 +149,14 @@ def _at_once(join: Callable[[Any], Tensor | None], tensors: Sequence[Tensor]) ->
     return joined
 
 
+def _samples(tensors: Any) -> Tensor | None:
+    """The samples of a batch joined; None where there is more to it."""
+    if tensors.__class__ is not list or len(tensors) < _MANY or tensors[0].__class__ is not Tensor \
+            or not tensors[0]._geometry.is_contiguous or not tensors[0]._geometry.ndim or autocasts.used:
+        return None
+    return join_tensors(tensors)
+
+
 _JOINED = Out(joins=True)
 
 
@@ -161,6 +170,8 @@ def cat(tensors: Any, dim: Any = 0, *, axis: Any = None) -> Tensor:
     """
     if axis is not None:
         dim = axis
+    if state.at_once and dim.__class__ is int and dim == 0 and (joined := _samples(tensors)) is not None:
+        return joined
     if tensors.__class__ in (list, tuple) and _need_nothing(tensors):
         d = check_dim(dim, tensors[0]._geometry.ndim)
         if d == 0 and len(tensors) >= _MANY and (joined := _at_once(join_tensors, tensors)) is not None:

@@ -60,7 +60,8 @@ def CONSTANT_PAD(m: Any, input: Any, value: Any, pad: Ints) -> Any:
     return result
 
 
-CONSTANT_PAD.on_stacks = OnStacks()
+CONSTANT_PAD.on_stacks = OnStacks(
+    border=lambda attributes, ndim: tuple([before for before, _ in _pairs(attributes[0], ndim)]))
 
 
 @lru_cache(256)

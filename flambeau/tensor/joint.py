@@ -9,7 +9,7 @@ import numpy as np
 
 from ..config import settings
 from ..executors import interpreter, native
-from ..executors.gather import gather_each
+from ..executors.gather import gather_each, gather_padded
 from ..graph import pending
 from ..graph.geometry import Geometry, contiguous
 from ..graph.node import Node, Signature, constant
@@ -153,7 +153,9 @@ class _Join:
             self._place_parts(rows, positions, chain, table)
 
     def _place_parts(self, rows: Array, positions: Array | None, view: View, table: Array) -> None:
-        """``place`` for parts of results, of which a column is made."""
+        """``place`` for parts of results, of which a column is made, unless it is but a border."""
+        if self._place_padded(rows, positions, view, table):
+            return
         family, result = view.family, view.result
         if not result.is_contiguous:    # the column lies in another order
             if family is not result.family:
@@ -166,6 +168,24 @@ class _Join:
         own[:, 0], own[:, 1] = flat.__array_interface__["data"][0], flat.size
         own[:, 2] += np.arange(0, result.numel * len(table), result.numel)
         gather_each(rows, positions, lambda: [flat] * len(table), own, family.shape, family.strides)
+
+    def _place_padded(self, rows: Array, positions: Array | None, view: View, table: Array) -> bool:
+        """``place`` for parts of values with a border around them; False where they are something else."""
+        applied, family, result = view.below, view.family, view.result
+        how = applied.signature.operator.on_stacks if isinstance(applied, Applied) else None
+        if how is None or how.border is None or family.strides != result.strides \
+                or family.dtype is not result.dtype or not result.is_contiguous:
+            return False
+        inside, number = applied.operands   # type: ignore[union-attr]
+        if not isinstance(inside, Leaf) or inside.numpy_type != rows.dtype \
+                or inside.family.dtype is not result.dtype or not isinstance(number, int):
+            return False
+        value = self.group.first(number)
+        if not self.group.is_one(number) and any([x != value for x in self.group.values(number)]):
+            return False
+        before = how.border(applied.signature.attributes, result.ndim)  # type: ignore[union-attr]
+        return gather_padded(rows, positions, table, self.group.table[:, inside.slot], family.shape,
+                             result.shape, inside.family, before, value)
 
     def operation(self, applied: Applied) -> Node:
         """The column of the results of an operator."""
