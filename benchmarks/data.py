@@ -93,6 +93,7 @@ class Samples(Images):
         self.images = torch.rand(512, 3, 32, 32)
         self.padded = self.pad(self.images)
         self.image_array = np.random.default_rng(0).random((512, 3, 32, 32), np.float32)
+        self.bytes = torch.randint(0, 256, (512, 28, 28), dtype=torch.uint8)
         self.mean, self.std = torch.rand(64), torch.rand(64) + 0.5
         self.means, self.stds = torch.rand(3, 1, 1), torch.rand(3, 1, 1) + 0.5
 
@@ -133,6 +134,8 @@ SAMPLES: dict[str, Callable[[Samples, int], Any]] = {
     "of NumPy": lambda t, i: t.torch.from_numpy(t.array[i]),
     "of NumPy, flipped": lambda t, i: t.flipped(t.torch.from_numpy(t.image_array[i % 512])),
     "flipped": lambda t, i: t.flipped(t.images[i % 512]),
+    "of NumPy, a label made": lambda t, i: (t.torch.from_numpy(t.array[i]), t.torch.tensor(i % 10)),
+    "bytes": lambda t, i: t.bytes[i % 512].float() / 255,
     "flipped by item": lambda t, i: (
         t.images[i % 512].flip(-1) if t.torch.rand(1).item() < 0.5 else t.images[i % 512]),
     "cropped": lambda t, i: t.cropped(t.padded[i % 512]),
@@ -214,6 +217,7 @@ def padded(torch: Any) -> Callable[[Any], Any]:
 DATASETS: dict[str, tuple[Callable[[Any, int], Any], int, Callable[[Any], Any] | None]] = {
     "rows of tensors": (rows, 16384, None),
     "rows, own dataset": (Rows, 16384, None),
+    "rows of many, own dataset": (Rows, 65536, None),
     "images 3x64x64": (Images, 2048, None),
     "images 3x32x32, augmented": (Augmented, 2048, None),
     "rows with noise": (Noisy, 8192, None),
@@ -239,6 +243,7 @@ SAMPLE_OPTIONS: dict[str, dict[str, Any]] = {
     "batch 64, shuffled, 2 persistent": {
         "batch_size": 64, "shuffle": True, "num_workers": 2, "persistent_workers": True},
 }
+LARGE = ("rows of many, own dataset",)
 # Workers that are started for next to nothing.
 STARTS = {"start of 2 workers": {"batch_size": 32, "num_workers": 2}}
 
@@ -246,7 +251,7 @@ STARTS = {"start of 2 workers": {"batch_size": 32, "num_workers": 2}}
 def cases() -> Iterator[tuple[str, str, int, dict[str, Any]]]:
     """All cases: dataset, options in words, samples, options."""
     for name, (_, count, _) in DATASETS.items():
-        for words, options in (SAMPLE_OPTIONS if name in SAMPLES else OPTIONS).items():
+        for words, options in (SAMPLE_OPTIONS if name in SAMPLES or name in LARGE else OPTIONS).items():
             if name in SAMPLES:
                 fits = "num_workers" not in options or name in WITH_WORKERS
             else:

@@ -81,9 +81,12 @@ def gather_padded(rows: Array, positions: Array | None, places: Array, arrays: A
     return copier(rows.itemsize)(rows, positions, places, arrays, *border, bits)
 
 
+_Ints = tuple[int, ...]
+
+
 @lru_cache(1 << 8)
-def _border(shape: tuple[int, ...], padded: tuple[int, ...], inside: tuple[int, ...],
-            strides: tuple[int, ...], before: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+def _border(shape: _Ints, padded: _Ints, inside: _Ints, strides: _Ints,
+            before: _Ints) -> tuple[_Ints, _Ints] | None:
     """What ``bordered`` is told of three dimensions; None where elements inside do not lie together."""
     if not shape or strides[-1] != 1 or min(strides) < 0 or not min(*inside, *shape):
         return None

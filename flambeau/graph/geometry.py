@@ -171,15 +171,20 @@ class Family(dict[int, Geometry]):
             return self._remembered(offset)
         lately = self._lately
         lately.append(offset)
-        if len(lately) > _PASSING:
+        made, enough = None, _PASSING
+        for _ in _TRIES:
+            if len(lately) <= enough:
+                break
             old = self.pop(lately.popleft(), None)  # from here on nobody finds it
-            if old is not None:
-                if _refcount(old) <= UNHELD:
-                    old.offset = offset
-                    old.extent = offset + self.span
-                    return self.setdefault(offset, old)     # another thread may have been quicker
+            if old is not None and _refcount(old) > UNHELD:
                 lately.append(self.setdefault(old.offset, old).offset)
-        return self.setdefault(offset, Geometry(self, offset))
+            elif old is not None:
+                made, enough = old, _LATELY
+        if made is None:
+            return self.setdefault(offset, Geometry(self, offset))
+        made.offset = offset
+        made.extent = offset + self.span
+        return self.setdefault(offset, made)    # another thread may have been quicker
 
     def _remembered(self, offset: int) -> Geometry:
         if len(self) >= self._room:
@@ -276,6 +281,8 @@ LINE = 1 << 13
 _CUTS = 256             # how many ways of cutting a family are remembered: of a text's, one for each length
 _ROOM = 32              # how many members a family has room for at first
 _PASSING = 1 << 6       # and how many at most, where most are met once and nobody holds them
+_LATELY = 1 << 10       # from so many on there become fewer again, which somebody held for a while
+_TRIES = range(2)
 _PLENTY = 1 << 15      # how many all have, before it is asked whether somebody holds them: a few tables
 _given = [0, _PLENTY]   # how much room all have (a family's first counts as one), and may have
 

@@ -181,7 +181,7 @@ class _Join:
                 or inside.family.dtype is not result.dtype or not isinstance(number, int):
             return False
         value = self.group.first(number)
-        if not self.group.is_one(number) and any([x != value for x in self.group.values(number)]):
+        if not self.group.is_one(number) and any(x != value for x in self.group.values(number)):
             return False
         before = how.border(applied.signature.attributes, result.ndim)  # type: ignore[union-attr]
         return gather_padded(rows, positions, table, self.group.table[:, inside.slot], family.shape,

@@ -81,7 +81,7 @@ def _waits(batch: Sequence[Any]) -> bool:
     if at_once is None or modes or levels or interceptors:
         return False
     return is_native() or (at_once.waited and any(
-        [x.__class__ is Tensor and x._storage.__class__ is Waits for x in batch]))
+        x.__class__ is Tensor and x._storage.__class__ is Waits for x in batch))
 
 
 def _joined(batch: Sequence[Any], stacked: bool) -> Tensor | None:

@@ -67,6 +67,27 @@ def test_rows_that_are_held_stay_while_others_come_and_go() -> None:
     assert not rows
 
 
+def test_rows_of_many_pass() -> None:
+    """A row that nobody holds is made another one; those that somebody holds stay what they are."""
+    count = geometry.LINE + 100
+    table = flambeau.arange(count * 61).reshape(count, 61)      # a length that no other test has
+    held = {k: table[k] for k in range(0, count, 97)}
+    geometries = {k: row._geometry for k, row in held.items()}
+    rows = table._geometry.family.rows
+    for k in range(count):
+        row = table[k]
+        assert (row.storage_offset(), row.shape, row._geometry.extent) == (61 * k, (61,), 61 * k + 61)
+        assert row._geometry is table[k]._geometry
+    assert len(rows) <= 2 * len(held) + geometry._LATELY
+    for k, row in held.items():
+        assert row._geometry is geometries[k] is table[k]._geometry
+        assert row.tolist() == [*range(61 * k, 61 * k + 61)]
+    geometry._sweep()
+    assert len(rows) <= len(held) + 1
+    del held, geometries, row
+    assert [table[k].tolist()[0] for k in range(200)] == [*range(0, 200 * 61, 61)]
+
+
 def test_families_go_when_nobody_holds_them() -> None:
     table = flambeau.zeros(3000, 43, device="meta")
     table[5].sum()

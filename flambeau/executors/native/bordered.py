@@ -46,7 +46,7 @@ class _Code:
             self.f.give(1)
 
     def begin(self, offset: str) -> list[str]:
-        """The positions in the padded array of a block's first element; the function ends if it is too far."""
+        """Where in the padded array a block begins, by dimension; the function ends if that is too far."""
         f, (_, middle, inner) = self.f, self.padded
         self.refuse(f.compare("slt", offset, 0))
         rest = f.rem(offset, f.mul(middle, inner))

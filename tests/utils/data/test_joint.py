@@ -41,9 +41,10 @@ SAMPLES: dict[str, Callable[[torch.Tensor, torch.Tensor, int], Any]] = {
     "cropped, then flipped": lambda x, u, i: pad(x[i], (2, 2, 2, 2))[:, i % 2:i % 2 + 8, 1:9].flip(1) * 2,
     "cropped, then some flipped": lambda x, u, i: _some_flipped(
         pad(x[i], (2, 2, 2, 2))[:, 1:9, 1:9], i) - MEAN,
-    "cropped, of a border of ones": lambda x, u, i: pad(x[i], (1, 3, 0, 2), value=1)[:, i % 2:8, i % 4:i % 4 + 8],
+    "cropped, of a border of ones": lambda x, u, i: pad(x[i], (1, 3, 0, 2), value=1)[
+        :, i % 2:i % 2 + 8, i % 4:i % 4 + 8],
     "cropped, in all dimensions": lambda x, u, i: pad(x[i], (2, 1, 0, 3, 1, 0))[
-        i % 2:i % 2 + 3, 2:10, i % 3:i % 3 + 4].flip(0, i % 3),
+        i % 2:i % 2 + 3, 2:10, i % 3:i % 3 + 4].flip(0, 1 + i % 2),
     "cropped and cut": lambda x, u, i: pad(x[i], (-1, 2, 3, -2))[:, i % 5:i % 5 + 4, 1:] * 2,
     "cropped rows": lambda x, u, i: pad(u[i][0], (7, 7), value=3)[i % 9:i % 9 + 12],
     "cropped, of borders that differ": lambda x, u, i: pad(x[i], (1, 1), value=i % 2)[..., i % 2:i % 2 + 9],
