@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from ..dtypes import BOOL, SCALAR_NAMES, c_name, dtype, int8, int32, uint8
+from ..dtypes import BOOL, INTEGER, SCALAR_NAMES, c_name, dtype, int8, int32, uint8
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, casting, record, record_pair, view
@@ -227,7 +227,15 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     >>> torch.mv(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])
     """
+    if input._geometry.dtype.category == INTEGER:
+        _mv_geometry((input._geometry, vec._geometry), ())
+        return _whole_sum(input * vec, 1)
     return record_pair(MV, input, vec)
+
+
+def _whole_sum(products: Tensor, dim: int) -> Tensor:
+    """The sum of whole products in their own type: a kernel of both, which the library of products lacks."""
+    return products.sum(dim, dtype=products.dtype)
 
 
 def _dot_geometry(operands: Any, attributes: Any) -> Geometry:
@@ -290,6 +298,9 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
     >>> torch.dot(torch.tensor([2, 3]), torch.tensor([2, 1]))
     tensor(7)
     """
+    if input._geometry.dtype.category == INTEGER:
+        _dot_geometry((input._geometry, tensor._geometry), ())
+        return _whole_sum(input * tensor, 0)
     return record_pair(DOT, input, tensor)
 
 

@@ -10,6 +10,7 @@ from ..tensor import Tensor, record_one
 from .axes import normalize_dims
 from .definition import operator
 from .out import Out
+from .prices import per_element
 from .reduction import reduction_geometry
 from .registry import api
 
@@ -58,7 +59,7 @@ def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     return _truth(ANY, input, dim, keepdim)
 
 
-@operator("count_nonzero", reduction_geometry, rows=Rows(passes=1))
+@operator("count_nonzero", reduction_geometry, rows=Rows(passes=1), price=per_element(0.7))
 def COUNT_NONZERO(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
     return m.count_nonzero(input, axis=dims) if dims else input != 0
 
