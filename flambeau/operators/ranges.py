@@ -19,6 +19,7 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..graph.geometry import Geometry, contiguous
+from ..graph.node import Signature
 from ..graph.operator import Operator
 from ..tensor import Tensor, record, record_numbers
 from ..tensor.batching import any_batched, levels, rules
@@ -54,7 +55,14 @@ def _in_groups(start: Any, step: Any, n: int, dtype: np.dtype[Any]) -> np.ndarra
                            (first + width * i[grouped:].astype(work)).astype(dtype)])
 
 
-ARANGE = Operator("arange", _arange_kernel, lambda operands, attributes: attributes[0], ("start", "step"))
+def _price(signature: Signature) -> float:
+    """Floating numbers are computed in wider types, or in those that NumPy has no instructions for."""
+    out = signature.outputs[0]
+    return 10e3 + 10.0 * out.numel if out.dtype.category >= dtypes.FLOATING else 0.0
+
+
+ARANGE = Operator("arange", _arange_kernel, lambda operands, attributes: attributes[0], ("start", "step"),
+                  price=_price)
 
 
 def _number(x: Any) -> Any:
@@ -192,7 +200,8 @@ def _linspace_kernel(m: Any, start: Any, end: Any, base: Any, geometry: Geometry
 
 
 LINSPACE = Operator(
-    "linspace", _linspace_kernel, lambda operands, attributes: attributes[0], ("start", "end", "base")
+    "linspace", _linspace_kernel, lambda operands, attributes: attributes[0], ("start", "end", "base"),
+    price=_price,
 )
 
 

@@ -103,7 +103,7 @@ def test_runs_that_lie_otherwise_in_their_pages(columns: int) -> None:
 
 
 def test_evenly_spaced_numbers() -> None:
-    for dtype in (flambeau.float32, flambeau.float64):
+    for dtype in (flambeau.float32, flambeau.float64, flambeau.float16, flambeau.bfloat16):
         for n in (2, 3, 10, 101, 3000):
             check(lambda n=n, dtype=dtype: [flambeau.linspace(-1, 2.3, n, dtype=dtype),
                                             flambeau.linspace(5, 1, n, dtype=dtype)], [], "linspace")
@@ -180,8 +180,9 @@ def test_fills(dtype: Any) -> None:
         if dtype in (flambeau.float32, flambeau.float64, flambeau.int64):
             check(lambda n=count: flambeau.arange(-3, n, dtype=dtype), [], "arange")
             check(lambda n=count: flambeau.arange(n, -7, -2, dtype=dtype), [], "arange")
-    if dtype.is_floating_point and dtype.itemsize >= 4:
-        check(lambda: flambeau.arange(0.5, 9.3, 0.25, dtype=dtype), [], "arange")
+    if dtype.is_floating_point:
+        for n in (9.3, 33.1, 300):
+            check(lambda n=n: flambeau.arange(0.5, n, 0.3, dtype=dtype), [], "arange", 0)
         check(lambda: flambeau.full((3,), float("inf"), dtype=dtype), [], "full")
 
 

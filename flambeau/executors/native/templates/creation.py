@@ -7,20 +7,31 @@ import numpy as np
 from ....graph.node import Signature
 from ..llvm.build import Function, Module
 from ..llvm.code import kernel
-from ..llvm.emitter import FLOAT32, FLOAT64, INT64, literal, memory_type
+from ..llvm.emitter import (
+    BFLOAT16,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    INT64,
+    Dtype,
+    literal,
+    memory_type,
+    register_type,
+)
 from ..plan import Call, Plan, Words
 from .copying import Place, bits_of, element, filled
 from .movement import Template, bytes_moved
 from .nest import Nest, Space, fused, rank_for, split
 
-_REAL = (FLOAT32, FLOAT64)
+_HALF = (FLOAT16, BFLOAT16)
+_REAL = (FLOAT32, FLOAT64, *_HALF)
 
 
 # --- arange -------------------------------------------------------------------------------------------------
 
 def _arange(signature: Signature) -> Plan | None:
-    """start + i step: integers in 64 bits, floating numbers in double precision, in groups (Note: rounding of
-    ranges)."""
+    """start + i step: integers in 64 bits, floating numbers in double precision, half types in single, in
+    groups (Note: rounding of ranges)."""
     out = signature.outputs[0]
     dtype = np.dtype(out.dtype.numpy)
     kinds = signature.geometries
@@ -32,7 +43,7 @@ def _arange(signature: Signature) -> Plan | None:
     words = Words()
     words.output()
     for operand in (0, 1):
-        words.number(operand, INT64 if whole else FLOAT64)
+        words.number(operand, INT64 if whole else _work(dtype))
     words.constant(out.numel)
     space = Space((out.numel,), ((1,),))
     cut = split(space, dtype.itemsize)
@@ -40,38 +51,44 @@ def _arange(signature: Signature) -> Plan | None:
     return Plan([Call(_arange_kernel(dtype), words, cut.tasks, cut.grain)], traffic=float(signature.nbytes))
 
 
+def _work(dtype: Dtype) -> Dtype:
+    """The type in which floating numbers are computed."""
+    return FLOAT32 if dtype in _HALF else FLOAT64
+
+
 @kernel("arange")
-def _arange_kernel(dtype: np.dtype[np.generic]) -> str:
+def _arange_kernel(dtype: Dtype) -> str:
     module = Module()
-    kind = memory_type(dtype)
-    work = "i64" if dtype.kind in "iu" else "double"
+    kind, whole = memory_type(dtype), dtype.kind in "iu"
+    work = "i64" if whole else register_type(_work(dtype))
     with module.kernel("arange") as f:
         to, start, step = f.word(0, "ptr"), f.word(1, work), f.word(2, work)
         grouped = f.emit(f"and i64 {f.word(3)}, {-2 * (32 // dtype.itemsize)}")
         with Nest(1, 1, 4).rows(f) as row, f.loop(row.first, row.last) as i:
-            if work == "i64":
+            if whole:
                 x = f.add(start, f.mul(i, step)) if kind == "i64" else _wrapped(f, start, i, step, kind)
             else:
-                x = f.choose(f.compare("slt", i, grouped), kind, _in_group(f, start, i, step, kind),
-                             _counted(f, start, i, step, kind))
-            f.write(kind, x, f.at(to, i, kind), dtype.itemsize)
+                x = f.choose(f.compare("slt", i, grouped), register_type(dtype),
+                             _in_group(f, start, i, step, dtype), _counted(f, start, i, step, dtype))
+            f.store(x, f.at(to, i, kind), dtype)
     return module.text()
 
 
-def _counted(f: Function, start: str, i: str, step: str, kind: str) -> str:
+def _counted(f: Function, start: str, i: str, step: str, dtype: Dtype) -> str:
     """start + i step, rounded to the type of the elements."""
-    x = f.emit(f"sitofp i64 {i} to double")
-    if kind == "double":
-        return f.fma(kind, x, step, start)
-    x = f.emit(f"fadd double {start}, {f.emit(f'fmul double {x}, {step}')}")
-    return f.emit(f"fptrunc double {x} to float")
+    work = register_type(_work(dtype))
+    x = f.emit(f"sitofp i64 {i} to {work}")
+    if dtype == FLOAT64:
+        return f.fma(work, x, step, start)
+    x = f.emit(f"fadd {work} {start}, {f.emit(f'fmul {work} {x}, {step}')}")
+    return f.emit(f"fptrunc double {x} to float") if dtype == FLOAT32 else f.rounded(x, dtype)
 
 
-def _in_group(f: Function, start: str, i: str, step: str, kind: str) -> str:
-    ahead = f.emit(f"and i64 {i}, {(8 if kind == 'float' else 4) - 1}")
-    begin = _counted(f, start, f.sub(i, ahead), step, kind)
-    begin = f.emit(f"fpext float {begin} to double") if kind == "float" else begin
-    return _counted(f, begin, ahead, step, kind)
+def _in_group(f: Function, start: str, i: str, step: str, dtype: Dtype) -> str:
+    ahead = f.emit(f"and i64 {i}, {32 // dtype.itemsize - 1}")
+    begin = _counted(f, start, f.sub(i, ahead), step, dtype)
+    begin = f.emit(f"fpext float {begin} to double") if dtype == FLOAT32 else begin
+    return _counted(f, begin, ahead, step, dtype)
 
 
 def _wrapped(f: Function, start: str, i: str, step: str, kind: str) -> str:
@@ -91,7 +108,7 @@ def _linspace(signature: Signature) -> Plan | None:
     words = Words()
     words.output()
     for operand in (0, 1):
-        words.number(operand, dtype)
+        words.number(operand, FLOAT32 if dtype in _HALF else dtype)
     words.constant(out.numel)
     space = Space((out.numel,), ((1,),))
     cut = split(space, dtype.itemsize)
@@ -101,22 +118,36 @@ def _linspace(signature: Signature) -> Plan | None:
 
 
 @kernel("linspace")
-def _linspace_kernel(dtype: np.dtype[np.generic]) -> str:
+def _linspace_kernel(dtype: Dtype) -> str:
     module = Module()
-    kind = memory_type(dtype)
+    kind = register_type(dtype)
     with module.kernel("linspace") as f:
         to, first, last, count = f.word(0, "ptr"), f.word(1, kind), f.word(2, kind), f.word(3)
         top = f.sub(count, 1)
-        intervals = f.emit(f"sitofp i64 {top} to {kind}")
-        step = f.emit(f"fdiv {kind} {f.emit(f'fsub {kind} {last}, {first}')}, {intervals}")
+        intervals = _rounded(f, f"sitofp i64 {top} to {kind}", dtype)
+        first, last = f.rounded(first, dtype), f.rounded(last, dtype)
+        width = _rounded(f, f"fsub {kind} {last}, {first}", dtype)
+        step = _rounded(f, f"fdiv {kind} {width}, {intervals}", dtype)
         back = f.emit(f"fneg {kind} {step}")
         half = f.div(count, 2)
         with Nest(1, 1, 4).rows(f) as row, f.loop(row.first, row.last) as i:
-            before, after = [f.emit(f"sitofp i64 {n} to {kind}") for n in (i, f.sub(top, i))]
-            x = f.choose(f.compare("slt", i, half), kind, f.fma(kind, before, step, first),
-                         f.fma(kind, after, back, last))
-            f.write(kind, x, f.at(to, i, kind), dtype.itemsize)
+            before, after = [_rounded(f, f"sitofp i64 {n} to {kind}", dtype) for n in (i, f.sub(top, i))]
+            x = f.choose(f.compare("slt", i, half), kind, _further(f, first, before, step, dtype),
+                         _further(f, last, after, back, dtype))
+            f.store(x, f.at(to, i, memory_type(dtype)), dtype)
     return module.text()
+
+
+def _rounded(f: Function, instruction: str, dtype: Dtype) -> str:
+    return f.rounded(f.emit(instruction), dtype)
+
+
+def _further(f: Function, begin: str, count: str, step: str, dtype: Dtype) -> str:
+    """begin + count step (Note: rounding of ranges)."""
+    kind = register_type(dtype)
+    if dtype not in _HALF:
+        return f.fma(kind, count, step, begin)
+    return _rounded(f, f"fadd {kind} {begin}, {_rounded(f, f'fmul {kind} {count}, {step}', dtype)}", dtype)
 
 
 # --- the identity -------------------------------------------------------------------------------------------
