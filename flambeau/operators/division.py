@@ -51,11 +51,24 @@ _BY_NUMBER = {FLOOR_DIVIDE: _QUOTIENT, REMAINDER: _REMAINDER}
 
 def floored_by(op: Operator, input: Any, other: Any) -> Operator:
     """The operator to record: native code divides integers by a number that is known not to be zero."""
-    return _BY_NUMBER[op] if other.__class__ is int and 0 < abs(other) < 1 << 31 and other != -1 \
-        and isinstance(input, Tensor) and input._geometry.dtype in _DIVIDED else op
+    if other.__class__ is not int or not isinstance(input, Tensor):
+        return op
+    if not other:
+        refuse_zero(input, other)
+    small = 0 < abs(other) < 1 << 31 and other != -1
+    return _BY_NUMBER[op] if small and input._geometry.dtype in _DIVIDED else op
 
 
 _DIVIDED = frozenset((dtypes.int64, dtypes.int32))
+
+
+def refuse_zero(input: Any, other: Any) -> None:
+    """Raise at the caller's line where integers are divided by a number that is 0; tensors are not looked at."""
+    if other.__class__ is int and not other and isinstance(input, Tensor) \
+            and input._geometry.dtype.category <= dtypes.INTEGER and input._geometry.numel:
+        raise RuntimeError("ZeroDivisionError")
+
+
 zero_gradient(DIV_FLOOR, "input", "other", once=True)
 zero_gradient(DIV_TRUNC, "input", "other", once=True)
 
@@ -109,8 +122,10 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     if rounding_mode is None:
         return record(TRUE_DIVIDE, (input, other))
     if rounding_mode == "floor":
+        refuse_zero(input, other)
         return record(DIV_FLOOR, (input, other))
     if rounding_mode == "trunc":
+        refuse_zero(input, other)
         return record(DIV_TRUNC, (input, other))
     raise RuntimeError(
         f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
@@ -161,6 +176,7 @@ def fmod(input: Tensor, other: Any) -> Tensor:
     """
     if not isinstance(input, Tensor):
         raise bad_arguments("fmod", input, other)
+    refuse_zero(input, other)
     return record(FMOD, (input, operand(other, "fmod", "other", 2)))
 
 

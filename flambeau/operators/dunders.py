@@ -115,6 +115,15 @@ def _floored(op: Operator, general: Any) -> Callable[[Any, Any], Any]:
     return method
 
 
+def _by_no_zero(general: Any) -> Callable[[Any, Any], Any]:
+    """``self //= number`` and ``self %= number``."""
+    def method(self: Any, other: Any) -> Any:
+        division.refuse_zero(self, other)
+        return general(self, other)
+    return method
+
+
+T.__ifloordiv__, T.__imod__ = _by_no_zero(T.__ifloordiv__), _by_no_zero(T.__imod__)
 T.__floordiv__ = _floored(division.FLOOR_DIVIDE, T.__floordiv__)
 T.__mod__ = _floored(division.REMAINDER, T.__mod__)
 
