@@ -11,6 +11,7 @@ from ..dtypes import int64
 from ..tensor import Tensor
 from ..tensor.construct import from_array
 from ..tensor.warned import warn_once
+from .arguments import type_in_words
 from .creation import zeros
 from .definition import result_dtype
 from .expanding import atleast_2d
@@ -65,6 +66,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         indexing = "ij"
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
+    if not isinstance(indexing, str):
+        raise TypeError(f"meshgrid(): argument 'indexing' must be str, not {type_in_words(indexing)}")
     if indexing not in ("xy", "ij"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     for x in tensors:

@@ -256,7 +256,8 @@ def repeat_interleave(
         return repeat_interleave(arange(input.numel()), input, 0, output_size=output_size)
     if dim is None:
         input, dim = input.reshape(-1), 0
-    if input.ndim == 0:
+    scalar = input.ndim == 0
+    if scalar:
         input = input.reshape(1)
     d = check_dim(dim, input.ndim)
     extent = input.shape[d]
@@ -269,6 +270,8 @@ def repeat_interleave(
                                f"{output_size}")
         wide = input.unsqueeze(d + 1).expand(*input.shape[:d + 1], n, *input.shape[d + 1:])
         return wide.clone(memory_format=contiguous_format).flatten(d, d + 1)
+    if scalar and repeats.numel() != 1:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     positions = _positions(repeats, extent, dim)
     if output_size is not None and output_size != positions.numel():
         raise RuntimeError("allocated size does not match required size" if output_size >= 0 else

@@ -27,7 +27,7 @@ def _select_rule(g: Geometry, dim: int, position: int) -> Geometry:
 
 def _slice_rule(g: Geometry, dim: int, start: int | None, end: int | None, step: int) -> Geometry:
     if g.ndim == 0:
-        raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     d = check_dim(dim, g.ndim)
     n = g.shape[d]
     if step <= 0:

@@ -90,6 +90,18 @@ def test_values(expression: str, expected: Any, dtype: Any) -> None:
     np.testing.assert_allclose(np.array(found.tolist()), np.array(expected), rtol=1e-6)
 
 
+DIVISIONS = ["x // 0", "x % 0", "x.fmod(0)", "x.remainder_(0)", "x.floor_divide_(0)", "x.__ifloordiv__(0)",
+             "x.__imod__(0)", "x.div(0, rounding_mode='trunc')", "torch.div(x, 0, rounding_mode='floor')"]
+
+
+@pytest.mark.parametrize("call", DIVISIONS)
+def test_division_by_the_number_zero_raises_at_once(call: str) -> None:
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        eval(call, {"torch": torch, "x": torch.arange(3)})     # nobody looks
+    eval(call, {"torch": torch, "x": torch.arange(3.0)})
+    eval(call, {"torch": torch, "x": torch.arange(0)})
+
+
 ERRORS: list[tuple[str, type[Exception], str]] = [
     ("1 - T([True])", RuntimeError, "with a bool tensor is not supported"),
     ("T([5]) // 0", RuntimeError, "ZeroDivisionError"),
