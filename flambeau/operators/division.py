@@ -63,7 +63,7 @@ _DIVIDED = frozenset((dtypes.int64, dtypes.int32))
 
 
 def refuse_zero(input: Any, other: Any) -> None:
-    """Raise at the caller's line where integers are divided by a number that is 0; tensors are not looked at."""
+    """Raise at the caller's line where integers are divided by the number 0; tensors are not looked at."""
     if other.__class__ is int and not other and isinstance(input, Tensor) \
             and input._geometry.dtype.category <= dtypes.INTEGER and input._geometry.numel:
         raise RuntimeError("ZeroDivisionError")

@@ -59,7 +59,7 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
             if has_axis:
                 _rename_axis(kwargs)
                 if "dim" not in kwargs and len(args) < 2 and ("keepdim" in kwargs or "out" in kwargs):
-                    _require_fitting(function, public, args, kwargs)
+                    _require_fitting(function, public, *_by_position(names, args, kwargs))
             if has_dtype:
                 _read_dtype(kwargs, function.__name__)
             if has_layout and kwargs.get("pin_memory"):
@@ -78,7 +78,8 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
         except FAILURES:
             if public is not None and first_seen((*args, *kwargs.values())):
                 return wrapper(*args, **kwargs)     # which asks now
-            if public is not None and (error := complaint(function, *public, args, kwargs)) is not None:
+            given = _by_position(names, args, kwargs)
+            if public is not None and (error := complaint(function, *public, *given)) is not None:
                 raise error from None
             raise
 
@@ -125,6 +126,14 @@ def _rename_operands(kwargs: dict[str, Any], first: str, others: frozenset[str],
         kwargs[first] = kwargs.pop(name)
     if second and "x2" in kwargs:
         kwargs["other"] = kwargs.pop("x2")
+
+
+def _by_position(names: tuple[str, frozenset[str], bool] | None, args: Any,
+                 kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The first operand by its place: it bears this library's name by now, which PyTorch may not know."""
+    if args or names is None or names[0] not in kwargs or names[0] == "input":
+        return args, kwargs
+    return (kwargs[names[0]],), {name: value for name, value in kwargs.items() if name != names[0]}
 
 
 def _rename_axis(kwargs: dict[str, Any]) -> None:

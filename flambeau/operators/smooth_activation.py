@@ -77,7 +77,7 @@ def _(ctx: Any, grad: Tensor, inner: Tensor, input: Tensor) -> Tensor:
 
 
 @api("nn.functional", out=UNCONVERTED)
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     """``input`` times the normal distribution function of ``input`` (Hendrycks and Gimpel, 2016).
 
     ``approximate="tanh"``: ``0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))``.

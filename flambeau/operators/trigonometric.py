@@ -299,6 +299,6 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 
 for _function in (deg2rad, rad2deg):
     refuse(
-        _function.operator, "", COMPLEX, message=f"{_function.__name__} is not supported for complex tensors.",
-        error=RuntimeError,
+        _function.operator, "", COMPLEX, error=RuntimeError,
+        message=f"{_function.__name__} is not supported for complex tensors.",
     )
