@@ -1,4 +1,4 @@
-"""Texts of tensors under print options that leave nothing of them but their size."""
+"""Texts of tensors under print options that leave nothing of them but their size, and of limits of types."""
 
 from __future__ import annotations
 
@@ -33,3 +33,22 @@ def test_size_is_told_where_no_edges_are_shown(torch: ModuleType, call: str, tex
 @pytest.mark.oracle
 def test_rows_are_pytorchs(oracle: ModuleType) -> None:
     assert [_text(oracle, call) for call, _ in ROWS] == [text for _, text in ROWS]
+
+
+LIMITS = [
+    ("torch.iinfo(torch.int8)", "iinfo(min=-128, max=127, dtype=int8)"),
+    ("torch.iinfo(torch.int32)", "iinfo(min=-2.14748e+09, max=2.14748e+09, dtype=int32)"),
+    ("torch.iinfo(torch.uint64)", "iinfo(min=0, max=1.84467e+19, dtype=uint64)"),
+    ("torch.finfo(torch.float16)", "finfo(resolution=0.001, min=-65504, max=65504, eps=0.000976562, "
+     "smallest_normal=6.10352e-05, tiny=6.10352e-05, dtype=float16)"),
+]
+
+
+@pytest.mark.parametrize(("call", "text"), LIMITS)
+def test_limits_are_told_in_six_digits(torch: ModuleType, call: str, text: str) -> None:
+    assert repr(eval(call, {"torch": torch})) == text
+
+
+@pytest.mark.oracle
+def test_limits_are_pytorchs(oracle: ModuleType) -> None:
+    assert [repr(eval(call, {"torch": oracle})) for call, _ in LIMITS] == [text for _, text in LIMITS]
