@@ -19,7 +19,7 @@ a buffer, M[o][pixel] for each phase, and come from there to the target, where t
 from __future__ import annotations
 
 from ..arguments import Registers, entry, registers
-from ..llvm.build import Function, Module
+from ..llvm.build import Function, Module, Variable
 from ..llvm.machine import machine
 from ..products.ahead import Walk
 from ..products.microkernel import Tile
@@ -146,22 +146,35 @@ def _stage(f: Function, a: Registers, e: Elements, source: str, x: str, line: st
     count, first = part
     rows = _inside(f, a.before_a, line, a.extent_a, a.x_rows)
     planes = _inside(f, a.before_b, "0", a.extent_b, a.x_rows_b)
+    # What does not change from line to line is computed once: it is most of what a short line takes.
     plane_size = f.mul(a.x_rows_b, a.x_w)
+    above, below = f.mul(rows[0], plane_size), f.mul(f.sub(a.x_rows, rows[1]), plane_size)
+    front, behind = f.mul(planes[0], a.x_w), f.mul(f.sub(a.x_rows_b, planes[1]), a.x_w)
+    whole = f.emit(f"and i64 {a.middle}, {-e.lanes}")
+    rest = f.sub(a.middle, whole)
+    counts = whole, f.compare("sgt", rest, 0), f.first_lanes(rest, e.lanes)
+    lines = f.mul(f.most(f.sub(line, a.before_a), 0), a.s_a), f.mul(f.most(f.sub(0, a.before_b), 0), a.s_b)
+    start = f.add(f.add(*lines), a.first)
     with f.loop(0, count) as c:
-        from_ = e.at(f, source, f.add(f.mul(f.add(first, c), a.s_c), a.first))
-        to = f.at(x, f.mul(c, a.x_c), e.element)
-        _zeros(f, e, to, f.mul(rows[0], plane_size))
-        with f.loop(*rows) as row:
-            plane_to = f.at(to, f.mul(row, plane_size), e.element)
-            plane_from = e.at(f, from_, f.mul(f.sub(f.add(line, row), a.before_a), a.s_a))
-            _zeros(f, e, plane_to, f.mul(planes[0], a.x_w))
-            with f.loop(*planes) as plane:
-                place = f.at(plane_to, f.add(f.mul(plane, a.x_w), a.left), e.element)
-                _copy(f, e, e.at(f, plane_from, f.mul(f.sub(plane, a.before_b), a.s_b)), place, a.middle)
-            _zeros(f, e, f.at(plane_to, f.mul(planes[1], a.x_w), e.element),
-                   f.mul(f.sub(a.x_rows_b, planes[1]), a.x_w))
-        _zeros(f, e, f.at(to, f.mul(rows[1], plane_size), e.element),
-               f.mul(f.sub(a.x_rows, rows[1]), plane_size))
+        place = f.add(f.mul(f.add(first, c), a.s_c), start)
+        from_ = f.variable("ptr", e.at(f, source, place))
+        to = f.variable("ptr", f.at(x, f.mul(c, a.x_c), e.element))
+
+        def clear(size: str, to: Variable = to) -> None:
+            _zeros(f, e, to.get(), size)
+            to.set(f.at(to.get(), size, e.element))
+
+        clear(above)
+        with f.loop(*rows):
+            clear(front)
+            plane_from = f.variable("ptr", from_.get())
+            with f.loop(*planes):
+                _copy(f, e, plane_from.get(), f.at(to.get(), a.left, e.element), counts)
+                plane_from.set(e.at(f, plane_from.get(), a.s_b))
+                to.set(f.at(to.get(), a.x_w, e.element))
+            clear(behind)
+            from_.set(e.at(f, from_.get(), a.s_a))
+        clear(below)
 
 
 def _inside(f: Function, before: str, first: str, extent: str, count: str) -> tuple[str, str]:
@@ -175,14 +188,13 @@ def _zeros(f: Function, e: Elements, target: str, count: str) -> None:
         f.write(e.kind, "zeroinitializer", f.at(target, w, e.element), e.width)
 
 
-def _copy(f: Function, e: Elements, source: str, target: str, count: str) -> None:
-    whole = f.emit(f"and i64 {count}, {-e.lanes}")
+def _copy(f: Function, e: Elements, source: str, target: str, counts: tuple[str, str, str]) -> None:
+    """A line: elements in whole vectors, whether there are more, and which these are of a vector."""
+    whole, some, mask = counts
     with f.loop(0, whole, e.lanes) as w:
         f.write(e.kind, e.read(f, e.at(f, source, w)), f.at(target, w, e.element), e.width)
-    rest = f.sub(count, whole)
-    with f.when(f.compare("sgt", rest, 0)):
-        value = e.read(f, e.at(f, source, whole), f.first_lanes(rest, e.lanes))
-        f.write(e.kind, value, f.at(target, whole, e.element), e.width)
+    with f.when(some):
+        f.write(e.kind, e.read(f, e.at(f, source, whole), mask), f.at(target, whole, e.element), e.width)
 
 
 # --- products -----------------------------------------------------------------------------------------------
