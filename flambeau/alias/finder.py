@@ -33,6 +33,10 @@ FOLDER = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 INNER = frozenset({"alias", "cli", "config", "devices", "dtypes", "engine", "errors", "executors",
                    "functorch", "graph", "layouts", "operators", "random_streams", "size", "tensor"})
 
+# Packages that others import wherever they are installed, and that need what is not here: torchao registers
+# compiler passes and wrapper subclasses while it is imported. In this process they are not installed.
+UNSUITED = ("torchao",)
+
 _BOOTSTRAP = "<frozen importlib._bootstrap>"
 
 
@@ -323,10 +327,17 @@ def install() -> None:
         )
     if not installed():
         sys.meta_path.insert(0, AliasFinder())
+        for name in UNSUITED:
+            if name not in sys.modules and PathFinder.find_spec(name) is not None:
+                # Python's way to say so: find_spec() gives None, and an import raises ModuleNotFoundError.
+                sys.modules[name] = None    # type: ignore[assignment]
 
 
 def uninstall() -> None:
     """Take the finder and the aliased modules away again (for tests)."""
+    for name in UNSUITED:
+        if name in sys.modules and sys.modules[name] is None:
+            del sys.modules[name]
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, AliasFinder)]
     for name in list(_aliased_names()):
         del sys.modules[name]
