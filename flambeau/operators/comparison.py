@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes
 from ..engine.look import values_read
 from ..graph.geometry import Geometry
@@ -235,7 +237,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     arrays = known_arrays((input, other))
     if arrays is not None:
         values_read[0] += 1
-        return bool((arrays[0] == arrays[1]).all())
+        return bool(np.count_nonzero(arrays[0] == arrays[1]) == input._geometry.numel)
     return bool(eq(input, other).all())
 
 

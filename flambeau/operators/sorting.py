@@ -308,7 +308,13 @@ def _isin_geometry(operands: Any, attributes: Any) -> Geometry:
 
 @operator("isin", _isin_geometry, compute=lambda operands: arithmetic_dtype(result_dtype(operands)))
 def ISIN(m: Any, elements: Any, test_elements: Any, invert: bool) -> Any:
-    return m.isin(elements, test_elements, invert=invert)
+    if elements.size * test_elements.size > _FEW:
+        return m.isin(elements, test_elements, invert=invert)
+    found = (elements[..., None] == test_elements.reshape(-1)).any(-1)
+    return ~found if invert else found
+
+
+_FEW = 1 << 12      # pairs of elements that are compared one by one
 
 
 @api("torch", out=EXACT, judge="first")

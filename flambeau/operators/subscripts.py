@@ -192,6 +192,18 @@ def _rows(x: Tensor, key: list[Any]) -> Tensor | None:
     return take_rows(table, rows, table.shape[1:])
 
 
+def _by_mask(x: Tensor, key: tuple[Any, ...]) -> Tensor | None:
+    """What a mask of one dimension chooses after integers, at once; None where there is more to a key."""
+    for k, item in enumerate(key):
+        if item.__class__ is Tensor and item._geometry.dtype is dtypes.bool_ and item._geometry.ndim == 1:
+            whole = simple_view(x, (*key[:k], _WHOLE, *key[k + 1:]))
+            return None if whole is None else chosen_at_once(whole, item)
+        if item.__class__ is not int:
+            break
+    return None
+
+
+_WHOLE = slice(None)
 _POSITIONS = {int}
 _FIRST = (0,)
 
@@ -224,6 +236,8 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         simple = simple_view(self, key)
         if simple is not None:
             return view(ALIAS, self) if simple is self else simple
+        if (chosen := _by_mask(self, key)) is not None:
+            return chosen
     elif is_position(key):
         return getitem(self, key.item())
     elif key.__class__ is Tensor and key._geometry.dtype is dtypes.int64 and key._geometry.ndim \
