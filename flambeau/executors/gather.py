@@ -99,7 +99,19 @@ def _border(shape: _Ints, padded: _Ints, inside: _Ints, strides: _Ints,
 
 def is_native() -> bool:
     """Whether blocks are copied natively by now."""
-    return settings.executor == "auto" and _native is not None
+    return settings.executor == "auto" and (_native is not None or _is_bought(4))
+
+
+def _is_bought(size: int) -> bool:
+    global _spent, _native
+    if _spent < _KEPT or _spent < _price(size):
+        return False
+    try:
+        from .native.gathering import gatherer  # needs llvmlite, which may not be there
+        _native = gatherer
+    except ImportError:
+        _spent = -np.inf
+    return _native is not None
 
 
 def spend(nanoseconds: float) -> None:
@@ -120,18 +132,12 @@ def _copied(rows: Array, table: Array, offsets: list[int] | None, positions: Arr
 def _natively(rows: Array, count: int, shape: Sequence[int], strides: Sequence[int],
               flips: int) -> _Plan | None:
     """How blocks are copied natively; None where they are not."""
-    global _spent, _native
+    global _spent
     if settings.executor != "auto" or rows.itemsize not in (1, 2, 4, 8):
         return None
     if _native is None:
         _spent += count * _BLOCK + rows.nbytes * _BYTE
-        if _spent < _price(rows.itemsize):
-            return None
-        try:
-            from .native.gathering import gatherer  # needs llvmlite, which may not be there
-            _native = gatherer
-        except ImportError:
-            _spent = -np.inf
+        if not _is_bought(rows.itemsize):
             return None
     return _plan(tuple(shape), tuple(strides), flips)
 

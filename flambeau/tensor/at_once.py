@@ -20,6 +20,7 @@ import numpy as np
 from .. import dtypes
 from ..config import settings
 from ..executors import native
+from ..executors.gather import is_native, spend
 from ..executors.interpreter.quiet import hush, speak
 from ..executors.interpreter.run import Plan, draws, prepare
 from ..executors.native.tiers import interpreted
@@ -42,6 +43,7 @@ _array = np.ndarray
 
 # Modelled nanoseconds of the interpreter; what takes longer gains more from being fused.
 _SMALL = 60e3
+_ALONE = 4e3        # what it costs more to compute one alone
 _MANY = 1 << 14     # numbers to be drawn
 _ROWS = 0, None     # what cat and stack are told, as a rule: the dimension, and that nothing is converted
 
@@ -78,9 +80,9 @@ class AtOnce:
 
     def __init__(self, habit: Habit | None = None) -> None:
         self._habit = habit
-        self.waits = habit is not None and habit.waits
+        self.waits = habit is not None and habit.waits and is_native()
         self.waited = False     # whether any operator did
-        self.alone = 0      # how many were computed before there was a batch
+        self.alone = 0      # how many that might wait were computed before there was a batch
         self.joined = 0     # and how many with others
 
     def __enter__(self) -> AtOnce:
@@ -97,6 +99,8 @@ class AtOnce:
             compute_with(_COMPUTER, False)
             if self.waited and self.alone >= self.joined and self._habit is not None:
                 self._habit.waits = False
+            elif self._habit is not None and self._habit.waits and not self.waits:
+                spend(self.alone * _ALONE)
 
 
 def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], enough: int | None) -> Any:
@@ -215,6 +219,8 @@ def _as_now(node: Node, g: Geometry) -> tuple[Node, Geometry]:
 
 def _computed(prepared: _Prepared, sources: list[Any], geometries: list[Any], enough: int | None) -> Any:
     plan, signature = prepared.plan, prepared.signature
+    if prepared.waits:
+        state.at_once.alone += 1
     if plan is None:
         return DECLINED
     for x, g in zip(sources, geometries):

@@ -6,18 +6,16 @@ twice is one object. The values, which each sample has its own of, are numbered 
 is the array or the Python number, and the offset and the dimensions (a bit each) in which it is read
 backwards. So a flip is no operator here, but another way of reading.
 
-``read_here`` finds a sample's chain in Python. For many samples a native function compares them and lists
-their values (``executors/native/chains.py``); a chain is then made once, of the first sample of its kind.
+A native function compares the samples and lists their values (``executors/native/chains.py``); a chain is
+made once, of the first sample of its kind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..executors.gather import is_native, spend
 from ..graph.geometry import Family, Geometry
 from ..graph.node import Node, Signature
 from ..graph.operator import Operator
@@ -26,7 +24,6 @@ from .waiting import Application
 
 Array = np.ndarray[Any, Any]
 
-_SAMPLE = 1e4       # nanoseconds, about, to read one here
 _LONGEST = 120      # tokens: what is longer is computed alone
 FLIP = "flip"
 flips: list[Operator] = []      # the operator of that name, once there was one
@@ -77,14 +74,13 @@ class _Reader:
 
     def __init__(self) -> None:
         self.tokens: list[Any] = []     # what makes it another chain
-        self.objects: list[Any] = []    # the values,
-        self.ways: list[tuple[int, int]] = []       # and of each the offset and the dimensions read backwards
+        self.count = 0      # of values
         self.seen: dict[Any, Any] = {}
 
-    def value(self, x: Any, offset: int, backwards: int) -> int:
-        self.objects.append(x)
-        self.ways.append((offset, backwards))
-        return len(self.ways) - 1
+    def value(self) -> int:
+        """The number of one more value."""
+        self.count += 1
+        return self.count - 1
 
     def walk(self, source: Any, g: Geometry) -> Chain:
         """How a value is made, of which this is read."""
@@ -106,7 +102,7 @@ class _Reader:
         if output is g and not backwards:
             return self.applied(source)
         self.tokens += "view", g.family
-        slot = self.value(None, g.offset, backwards)
+        slot = self.value()
         return View(slot, g.family, output, self.walk(source, output) if is_flip else self.applied(source))
 
     def leaf(self, owner: Any, value: Any, g: Geometry, backwards: int) -> Chain:
@@ -117,7 +113,7 @@ class _Reader:
         if value.__class__ is not np.ndarray or not value.flags.c_contiguous:
             raise TooLong
         self.tokens += "leaf", g.family, value.dtype
-        made = Leaf(self.value(value, g.offset, backwards), g.family, value.dtype)
+        made = Leaf(self.value(), g.family, value.dtype)
         self.seen[id(owner), g, backwards] = len(self.seen), made
         return made
 
@@ -133,7 +129,7 @@ class _Reader:
         for x, g in zip(source[1::2], source[2::2]):
             if g is None:
                 self.tokens += "number", x.__class__
-                made.operands.append(self.value(x, 0, 0))
+                made.operands.append(self.value())
             else:
                 made.operands.append(self.walk(x, g))
         return made
@@ -167,19 +163,13 @@ class Group:
         return [self._objects[start + slot] for start in self._starts.tolist()]
 
 
-def groups_of(sources: list[Any], geometries: list[Geometry]) -> list[Group] | None:
-    """The samples in groups; None where they have too little in common. Under the lock of what is pending."""
-    if is_native():
-        from ..executors.native.chains import chains  # needs llvmlite, which is there by now
-        return _read_natively(chains(), sources, geometries)
-    spend(_SAMPLE * len(sources))
-    return _read_here(sources, geometries)
-
-
 _chains: Recent[bytes, tuple[Chain, tuple[Any, ...]]] = Recent(1 << 8)
 
 
-def _read_natively(reader: Any, sources: list[Any], geometries: list[Geometry]) -> list[Group] | None:
+def groups_of(sources: list[Any], geometries: list[Geometry]) -> list[Group] | None:
+    """The samples in groups; None where they have too little in common. Under the lock of what is pending."""
+    from ..executors.native.chains import chains  # needs llvmlite, which is there where samples wait
+    reader = chains()
     objects = reader.read(sources, geometries, flips[0] if flips else None)
     if objects is None:
         return None
@@ -204,36 +194,6 @@ def _read_natively(reader: Any, sources: list[Any], geometries: list[Geometry]) 
             positions = np.flatnonzero(kinds == k)
             groups.append(Group(known[0], positions, objects, starts[positions], slots[positions], differs))
     return groups
-
-
-def _read_here(sources: Sequence[Any], geometries: Sequence[Geometry]) -> list[Group] | None:
-    found: dict[Any, list[Any]] = {}
-    objects: list[Any] = []
-    for i, (source, g) in enumerate(zip(sources, geometries)):
-        sample = _Reader()
-        try:
-            chain = sample.walk(source, g)
-        except TooLong:
-            return None
-        found.setdefault(tuple(sample.tokens), []).append((i, chain, len(objects), sample.ways,
-                                                           sample.objects))
-        objects += sample.objects
-    return [_group(samples, objects, len(found) == 1) for samples in found.values()]
-
-
-def _group(samples: list[Any], objects: list[Any], is_all: bool) -> Group:
-    positions, (chain, *_), starts, ways, values = zip(*samples)
-    table = np.zeros((len(samples), len(ways[0]), 4), np.int64)
-    differs = 0
-    for slot in range(len(ways[0])):
-        own = [x[slot] for x in values]
-        table[:, slot, 2:] = [way[slot] for way in ways]
-        if own[0].__class__ is np.ndarray:
-            table[:, slot, :2] = [(x.__array_interface__["data"][0], x.size) for x in own]
-        else:
-            table[:, slot, 0] = [*map(id, own)]
-        differs |= bool((table[:, slot] != table[0, slot]).any()) << slot
-    return Group(chain, None if is_all else np.array(positions), objects, np.array(starts), table, differs)
 
 
 __all__ = ["FLIP", "Applied", "Chain", "Group", "Leaf", "View", "flips", "groups_of"]

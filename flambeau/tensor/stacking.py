@@ -19,7 +19,7 @@ from .overrides import modes
 from .record import interceptors
 from .tape import state
 from .tensor import Tensor, fresh
-from .waiting import Shared, Waits
+from .waiting import Shared
 
 Array = np.ndarray[Any, Any]
 
@@ -45,7 +45,7 @@ def stack_rows(batch: Sequence[Any]) -> Tensor | None:
     rows = known_rows_of(batch)
     if rows is not None:
         return made(rows_of(*rows, allocate[0]), (len(batch), *batch[0].shape))
-    if _waits(batch) and (together := _joined(batch, True)) is not None:
+    if (together := _joined(batch, True)) is not None:
         return together
     flats = known_rows(batch)
     if flats is None:
@@ -73,19 +73,12 @@ def _shared_arrays(batch: Sequence[Any]) -> list[Array] | None:
 _PLAIN, _SHARED = {Tensor}, {Shared}
 
 
-def _waits(batch: Sequence[Any]) -> bool:
-    """Whether any of these tensors waits for being stacked or joined (Note: joint computing), or all could be
-    copied by one native call.
-    """
-    at_once = state.at_once
-    if at_once is None or modes or levels or interceptors:
-        return False
-    return is_native() or (at_once.waited and any(
-        x.__class__ is Tensor and x._storage.__class__ is Waits for x in batch))
-
-
 def _joined(batch: Sequence[Any], stacked: bool) -> Tensor | None:
-    """Tensors of which some wait, stacked or joined; None where they do not wait for the same."""
+    """Tensors of which some wait, stacked or joined (Note: joint computing); None where they do not wait for
+    the same, or are not compared natively.
+    """
+    if state.at_once is None or modes or levels or interceptors or not is_native():
+        return None
     node = joined(batch, allocate[0])
     if node is None:
         return None
@@ -100,7 +93,7 @@ def join_tensors(batch: Sequence[Any]) -> Tensor | None:
     rows = known_rows_of(batch)
     if rows is not None and (shape := tuple(batch[0].shape)):
         return made(rows_of(*rows, allocate[0]), (len(batch) * shape[0], *shape[1:]))
-    if _waits(batch) and (together := _joined(batch, False)) is not None:
+    if (together := _joined(batch, False)) is not None:
         return together
     parts = known_parts(batch)
     if parts is None:

@@ -9,7 +9,8 @@ them the same is true.
 What waits is no node and is recorded nowhere: the storage of its result has it in place of a node. Whoever
 asks that storage for its node has the value computed alone, then and there. What nobody asks for, and nobody
 stacks, is never computed. A loader that turns out to be of that kind (it looks at its samples, or makes no
-batches) waits no more.
+batches) waits no more. Where samples are not compared natively, or not yet, none waits: in Python that takes
+as long as what it saves.
 """
 
 from __future__ import annotations

@@ -25,9 +25,10 @@ needs_samples_at_once = pytest.mark.skipif(
     torch.config.settings.executor not in ("auto", "interpreter"), reason="the tier is forced")
 
 gathering: Any = importlib.import_module("flambeau.executors.gather")
-native = pytest.param(True, marks=pytest.mark.skipif(
+needs_native = pytest.mark.skipif(
     importlib.util.find_spec("llvmlite") is None or torch.config.settings.executor != "auto",
-    reason="samples are not read natively"))
+    reason="samples are not read natively")
+native = pytest.param(True, marks=needs_native)
 
 SAMPLES: dict[str, Callable[[torch.Tensor, torch.Tensor, int], Any]] = {
     "normalized": lambda x, u, i: (x[i] - MEAN) / 0.5,
@@ -184,12 +185,14 @@ def test_what_is_stacked_goes_on_waiting(name: str) -> None:
     assert habit.waits
 
 
-@needs_samples_at_once
+@needs_native
 @pytest.mark.parametrize(("name", "size", "collate"), [
     ("normalized", 2, None), ("normalized", 16, list), ("sorted after all", 16, None),
     ("of many kinds", 8, None),
     ("normalized", 16, lambda samples: [x.tolist() for x in samples])])
-def test_what_is_not_waits_no_more(name: str, size: int, collate: Any) -> None:
+def test_what_is_not_waits_no_more(name: str, size: int, collate: Any,
+                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathering, "_spent", 1e12)
     data = _Of(name)
     loader = iter(DataLoader(data, batch_size=size, collate_fn=collate))
     first = next(loader)
