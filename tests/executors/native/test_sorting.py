@@ -1,4 +1,4 @@
-"""sort, topk, kthvalue and mode give what the interpreter gives."""
+"""sort, topk, kthvalue, mode and median give what the interpreter gives."""
 
 from __future__ import annotations
 
@@ -55,11 +55,14 @@ def test_what_has_no_place_in_the_order() -> None:
             check(lambda v, down=descending: v.sort(0, down), [x], "sort")
         check(lambda v: v.mode(), [x], "mode")
         check(lambda v: v[1:2].mode(), [x], "mode")
+        for part in (x, x[1:2], x[:1], x[1:5], x[2:6]):
+            check(lambda v: (v.median(0), v.nanmedian(0, True)), [part], "median")
     x = flambeau.tensor([[nan, 1.0, 2.0, -nan, 3.0] + [0.5] * 60])
     check(lambda v: v.topk(5).values, [x], "topk")
 
 
-NATIVE = [name for name in ties.CALLS if name.split()[0] in ("sort", "argsort", "topk", "kthvalue", "mode")]
+NATIVE = [name for name in ties.CALLS if name.split()[0] in (
+    "sort", "argsort", "topk", "kthvalue", "mode", "median", "nanmedian")]
 
 
 @pytest.mark.parametrize("shape", ties.SHAPES, ids=str)

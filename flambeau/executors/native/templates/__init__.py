@@ -34,7 +34,7 @@ FILES: dict[str, str] = {
                      "index_fill", "index", "index_backward", "index_put", "take", "take_backward", "put",
                      "embedding", "embedding_dense_backward"), "indexing"),
     **dict.fromkeys(("cumsum", "cumprod", "cummax", "cummin", "linear_recurrence"), "scans"),
-    **dict.fromkeys(("sort", "topk", "kthvalue", "mode"), "sorting"),
+    **dict.fromkeys(("sort", "topk", "kthvalue", "mode", "median", "nanmedian"), "sorting"),
     "banded_product": "banded", "fft": "fourier",
     **dict.fromkeys(("grid_sample", "grid_sample_grid", "grid_sample_input"), "grid_sampling"),
     "where": "choosing", "masked_fill": "choosing",

@@ -1,4 +1,4 @@
-"""Sorting along a dimension: sort, topk, kthvalue and mode.
+"""Sorting along a dimension: sort, topk, kthvalue, mode and median.
 
 An element becomes an unsigned integer, its key, of the same order: the sign bit of an integer is turned over;
 the bits of a negative floating number are, too; NaN is the largest; for descending order all bits are turned
@@ -63,6 +63,14 @@ def _kthvalue(signature: Signature) -> Plan | None:
 def _mode(signature: Signature) -> Plan | None:
     dim, keepdim = signature.attributes
     return _planned(signature, dim, False, 1, "mode", True, squeezed=not keepdim)
+
+
+def _median(signature: Signature) -> Plan | None:
+    dim, keepdim, ignore_nan = signature.attributes
+    if len(signature.outputs) < 2:      # of all elements
+        return None
+    return _planned(signature, dim, False, 1, "nanmedian" if ignore_nan else "median", True,
+                    squeezed=not keepdim)
 
 
 def _planned(signature: Signature, dim: int, descending: bool, k: int | None, ties: str, direct: bool,
@@ -162,6 +170,7 @@ def _define_redo(module: Module, form: Form) -> Function:
     """``redo(values, places, source, words, scratch)``: write a row in the order that ties have."""
     order = Introsort(module, form.key)
     arrange = {"sort": lambda: order.sort, "mode": lambda: order.sort, "pick": order.define_pick,
+               "median": lambda: order.select, "nanmedian": lambda: order.select,
                "top": lambda: order.define_top(not form.direct)}[form.ties]()
     with module.helper("redo", [("ptr", "%values"), ("ptr", "%places"), ("ptr", "%source"), ("ptr", "%words"),
                                 ("ptr", "%scratch")]) as f:
@@ -174,6 +183,10 @@ def _define_redo(module: Module, form: Form) -> Function:
             with f.otherwise(few):
                 _write_items(f, own, order, own.count)
                 f.run(arrange, own.items, own.wanted, own.count)
+        elif form.ties in ("median", "nanmedian"):
+            _write_items(f, own, order, own.count)
+            _give(f, form, own.steps, sides, _median_place(f, own, order, arrange), "0")
+            return f
         else:
             _write_items(f, own, order, own.count)
             f.run(arrange, own.items, *[own.more] * (form.ties == "pick"), own.count)
@@ -185,13 +198,39 @@ def _define_redo(module: Module, form: Form) -> Function:
     return f
 
 
+def _median_place(f: Function, own: Row, order: Introsort, select: Function) -> str:
+    """Where the lower median is, of equal elements by their order; of NaN the first, unless it is ignored."""
+    rank = f.div(f.sub(own.count, 1), 2)
+    if own.form.has_nan:
+        numbers = f.variable("i64", 0)
+        with f.loop(0, own.count) as i:
+            number = f.emit(f"icmp ne {order.kind} {order.key(f, own.items, i)}, {(1 << order.half) - 1}")
+            numbers.set(f.add(numbers.get(), f.emit(f"zext i1 {number} to i64")))
+        found = numbers.get()
+        lower = f.div(f.most(f.sub(found, 1), 0), 2) if own.form.ties == "nanmedian" else found
+        rank = f.choose(f.compare("eq", found, own.count), "i64", rank, lower)
+    f.run(select, own.items, rank, own.count)
+    chosen = order.key(f, own.items, rank)
+    skipped, place = f.variable("i64", rank), f.variable("i64", 0)
+    with f.loop(0, rank) as i:
+        smaller = f.emit(f"icmp ult {order.kind} {order.key(f, own.items, i)}, {chosen}")
+        skipped.set(f.sub(skipped.get(), f.emit(f"zext i1 {smaller} to i64")))
+    key = f.emit(f"trunc {order.kind} {chosen} to {own.kind}")
+    with f.forever() as leave:
+        equal = f.emit(f"icmp eq {own.kind} {own.load(f, '%source', place.get())}, {key}")
+        leave(f.emit(f"and i1 {equal}, {f.compare('eq', skipped.get(), 0)}"))
+        skipped.set(f.sub(skipped.get(), f.emit(f"zext i1 {equal} to i64")))
+        place.set(f.add(place.get(), 1))
+    return place.get()
+
+
 def _longest_run(f: Function, own: Row, order: Introsort) -> str:
     """Where the first of the longest runs of equal items ends; NaN equals nothing."""
     length, longest, best = [f.variable("i64", 0) for _ in range(3)]
     with f.loop(1, own.count) as i:
         key, before = order.key(f, own.items, i), order.key(f, own.items, f.sub(i, 1))
         same = f.emit(f"icmp eq {order.kind} {key}, {before}")
-        if own.form.dtype.kind == "f" or own.form.dtype == BFLOAT16:
+        if own.form.has_nan:
             number = f.emit(f"icmp ne {order.kind} {key}, {(1 << order.half) - 1}")
             same = f.emit(f"and i1 {same}, {number}")
         length.set(f.choose(same, "i64", f.add(length.get(), 1), 0))
@@ -248,4 +287,5 @@ def _write_network(module: Module, form: Form, redo: Function | None) -> None:
         network.finish()
 
 
-TEMPLATES: dict[str, Template] = {"sort": _sort, "topk": _topk, "kthvalue": _kthvalue, "mode": _mode}
+TEMPLATES: dict[str, Template] = {"sort": _sort, "topk": _topk, "kthvalue": _kthvalue, "mode": _mode,
+                                  "median": _median, "nanmedian": _median}

@@ -25,8 +25,13 @@ class Form(NamedTuple):
     radix: bool
     network: int
     scanned: bool   # elements that follow one another are compared with the last one chosen, many at once
-    ties: str       # whose order equal elements have: "sort", "top", "pick", "mode", "" if they keep theirs
+    ties: str       # whose order equal elements have: "sort", "top", "pick", ..., "" if they keep theirs
     direct: bool    # all rows are given as that leaves them
+
+    @property
+    def has_nan(self) -> bool:
+        """Whether an element may be no number."""
+        return register_type(self.dtype) in ("float", "double")
 
     @property
     def key(self) -> int:
