@@ -194,11 +194,15 @@ def zero_(m: Any, x: Any, y: Any, n: N) -> None:
 
 @operation
 def fill_(m: Any, x: Any, y: Any, n: N) -> None:
+    if 0 in x.stride() and x.requires_grad:  # KNOWN_DIFFERENCES["fill_, masked_fill_, index_fill_"]
+        return
     x.fill_(n[0] / 2)
 
 
 @operation
 def copy_(m: Any, x: Any, y: Any, n: N) -> None:
+    if 0 in x.stride():  # KNOWN_DIFFERENCES["copy_"]
+        return
     x.copy_(fit_into(x, y, n[0]))
 
 
@@ -256,7 +260,7 @@ def set_rows(m: Any, x: Any, y: Any, n: N) -> None:
 
 @operation
 def masked_fill_(m: Any, x: Any, y: Any, n: N) -> None:
-    if 0 in x.stride() and x.requires_grad:  # KNOWN_DIFFERENCES["masked_fill_, index_fill_"]
+    if 0 in x.stride() and x.requires_grad:  # KNOWN_DIFFERENCES["fill_, masked_fill_, index_fill_"]
         return
     x.masked_fill_(fit_into(x, y, n[0]) > 0, n[1] / 4)
 
@@ -269,7 +273,7 @@ def index_add_(m: Any, x: Any, y: Any, n: N) -> None:
 
 @operation
 def index_fill_(m: Any, x: Any, y: Any, n: N) -> None:
-    if 0 in x.stride() and x.requires_grad:  # KNOWN_DIFFERENCES["masked_fill_, index_fill_"]
+    if 0 in x.stride() and x.requires_grad:  # KNOWN_DIFFERENCES["fill_, masked_fill_, index_fill_"]
         return
     x.index_fill_(dim(x, n[0]), m.tensor([n[1] % extent(x, n[0])]), n[2] / 2)
 

@@ -21,11 +21,12 @@ KNOWN_DIFFERENCES = {
     "prod": "of a 0-dim tensor PyTorch keeps the result for backward and refuses that it is written; "
     "flambeau has no use for it",
     "matmul": "a vector times a matrix is squeezed in place by PyTorch and has version 1",
-    "masked_fill_, index_fill_": "PyTorch cannot differentiate what it filled through expanded tensors",
-    "detach_": "PyTorch does not differentiate through a saved tensor that was detached in place since",
+    "fill_, masked_fill_, index_fill_": "PyTorch cannot differentiate what it filled when expanded",
+    "detach_": "PyTorch does not differentiate through a saved tensor, or a base, that was detached in place",
     "set_rows": "PyTorch writes rows of expanded tensors, with a warning; flambeau refuses",
     "set_slice": "PyTorch lets integers require gradients that are filled with one number that does",
     "any in-place write": "PyTorch refuses a view whose base got history since, unless it was looked at",
+    "copy_": "PyTorch writes no tensor to itself, so that an expanded one may be",
     "any": "of a view that is unusable and other mistakes, which one is named",
     "as_strided": "the gradient of what was written through a view whose elements overlap",
 }
@@ -140,9 +141,16 @@ class NotFollowed(Exception):
     """PyTorch refuses a program in a way that is not its specification."""
 
 
+_NOT_FOLLOWED = (
+    "INTERNAL ASSERT FAILED",
+    "a saved tensor that has been detached in-place",
+    "leaf variable has been moved into the graph interior",
+)
+
+
 def refuse_to_follow(error: Exception) -> None:
     """Raise NotFollowed of errors that name a defect of PyTorch, or KNOWN_DIFFERENCES["detach_"]."""
-    if "INTERNAL ASSERT FAILED" in str(error) or "saved tensor that has been detached" in str(error):
+    if any(text in str(error) for text in _NOT_FOLLOWED):
         raise NotFollowed from error
 
 
