@@ -1,5 +1,12 @@
-"""The errors of PyTorch's tracing compiler, as far as ``compile`` raises them."""
+"""The errors of PyTorch's tracing compiler: those that ``compile`` raises, and those that programs catch."""
 
-from ..compiler.errors import InvalidBackend, TorchDynamoException
+from ..compiler.errors import (
+    BackendCompilerFailed,
+    InternalTorchDynamoError,
+    InvalidBackend,
+    TorchDynamoException,
+    Unsupported,
+)
 
-__all__ = ["InvalidBackend", "TorchDynamoException"]
+__all__ = ["BackendCompilerFailed", "InternalTorchDynamoError", "InvalidBackend", "TorchDynamoException",
+           "Unsupported"]

@@ -24,6 +24,24 @@ class InvalidBackend(TorchDynamoException):
                          "backends.")
 
 
+class InternalTorchDynamoError(TorchDynamoException):
+    """The tracing compiler failed: for ``except`` clauses, as nothing is traced here."""
+
+
+class Unsupported(TorchDynamoException):
+    """Something cannot be traced: for ``except`` clauses, as nothing is traced here."""
+
+
+class BackendCompilerFailed(TorchDynamoException):
+    """A backend raised an error: for ``except`` clauses, as what compiles here is no backend."""
+
+    def __init__(self, backend_fn: Any, inner_exception: Exception, first_useful_frame: Any = None) -> None:
+        self.backend_name = getattr(backend_fn, "__name__", "?")
+        self.inner_exception, self.first_useful_frame = inner_exception, first_useful_frame
+        super().__init__(f"backend={self.backend_name!r} raised:\n{type(inner_exception).__name__}: "
+                         f"{inner_exception}")
+
+
 def check_backend(backend: Any) -> None:
     """Refuse a name that is no backend's."""
     if isinstance(backend, str) and backend not in BACKENDS:

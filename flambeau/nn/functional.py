@@ -8,6 +8,7 @@ from ..operators import NAMESPACES
 from ..operators.registry import publish_in
 from ..tensor import overrides
 from . import linear_cross_entropy as _linear_cross_entropy  # noqa: F401  (publishes its function)
+from ._masks import _canonical_mask, _none_or_dtype  # noqa: F401  (for modules like attention)
 
 publish_in(globals(), "nn.functional")
 

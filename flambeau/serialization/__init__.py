@@ -1,5 +1,6 @@
 """``torch.save`` and ``torch.load`` in PyTorch's own file format, in both directions."""
 
+import pickle as pickle  # the module of programs that pass ``pickle_module`` on
 from tempfile import mkdtemp
 
 from ..types import FileLike

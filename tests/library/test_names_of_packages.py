@@ -434,3 +434,58 @@ def test_classes_are_found_in_their_modules() -> None:
     from flambeau.profiler.profiler import ProfilerAction, profile
     assert (autocast, GradScaler) == (torch.cuda.amp.autocast, torch.cuda.amp.GradScaler)
     assert (profile, ProfilerAction) == (torch.profiler.profile, torch.profiler.ProfilerAction)
+
+
+MASKS: dict[str, tuple[list[Any], dict[str, Any], Any]] = {
+    "boolean": ([True, False], {}, [-float("inf"), 0.0]),
+    "numbers": ([1.0, 0.0], {}, [1.0, 0.0]),
+    "unchecked": ([1.0, 0.0], {"other_type": torch.float64, "check_other": False}, [1.0, 0.0]),
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_masks_become_numbers_that_are_added(name: str) -> None:
+    mask, options, expected = MASKS[name]
+    given = {"other_type": None, "other_name": "other", "target_type": torch.float32, **options}
+    found = torch.nn.functional._canonical_mask(torch.tensor(mask), "mask", **given)
+    assert found is not None and (found.tolist(), found.dtype) == (expected, torch.float32)
+    assert torch.nn.functional._canonical_mask(None, "mask", **given) is None
+    with pytest.raises(AssertionError, match="only bool and floating types"):
+        torch.nn.functional._canonical_mask(torch.tensor([1]), "mask", **given)
+    with pytest.raises(RuntimeError, match="must be None or"):
+        torch.nn.functional._none_or_dtype(3)   # type: ignore[arg-type]
+
+
+def test_a_mask_of_another_dtype_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match="Support for mismatched mask and other is deprecated"):
+        torch.nn.functional._canonical_mask(
+            torch.tensor([True]), "mask", torch.float32, "other", torch.float64)
+
+
+def test_vmap_under_its_old_name() -> None:
+    from flambeau._vmap_internals import _vmap
+
+    x = torch.arange(6.0).view(2, 3)
+    assert _vmap(lambda row: row.sum())(x).tolist() == [3.0, 12.0]
+    assert _vmap(lambda a, b: a * b, (None, 0), 1)(torch.ones(2), torch.ones(3)).shape == (2, 3)
+    empty, kept = _vmap(lambda row: (None, row), allow_none_pass_through=True)(x)
+    assert empty is None and kept.tolist() == x.tolist()
+
+
+def test_fetchers_have_a_base() -> None:
+    from flambeau.utils.data._utils import fetch
+
+    found = fetch._MapDatasetFetcher([1, 2], True, list, False)
+    assert isinstance(found, fetch._BaseDatasetFetcher) and found.fetch([0, 1]) == [1, 2]
+    assert issubclass(fetch._IterableDatasetFetcher, fetch._BaseDatasetFetcher)
+    with pytest.raises(NotImplementedError):
+        fetch._BaseDatasetFetcher([1], True, list, False).fetch([0])
+
+
+def test_names_of_except_clauses_and_defaults() -> None:
+    from flambeau._dynamo.exc import BackendCompilerFailed, TorchDynamoException, Unsupported
+
+    error = BackendCompilerFailed(len, ValueError("no"))
+    assert isinstance(error, TorchDynamoException) and "ValueError: no" in str(error)
+    assert issubclass(Unsupported, TorchDynamoException)
+    assert torch.serialization.pickle is pickle

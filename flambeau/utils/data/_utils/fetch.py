@@ -18,13 +18,25 @@ from .collate import collate_tensor_fn, default_collate, default_collate_fn_map
 Collate = Callable[[Any], Any]
 
 
-class MapFetcher:
-    """Fetches from a dataset with ``__getitem__``."""
+class _BaseDatasetFetcher:
+    """What fetches batches: a dataset, and how its samples are put together."""
 
     def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Collate, drop_last: bool) -> None:
         self.dataset = dataset
         self.auto_collation = auto_collation
         self.collate_fn = collate_fn
+        self.drop_last = drop_last
+
+    def fetch(self, index: Any) -> Any:
+        """A batch, as a subclass fetches it."""
+        raise NotImplementedError
+
+
+class MapFetcher(_BaseDatasetFetcher):
+    """Fetches from a dataset with ``__getitem__``."""
+
+    def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Collate, drop_last: bool) -> None:
+        super().__init__(dataset, auto_collation, collate_fn, drop_last)
         self.habit = Habit() if auto_collation else None
         self.has_rows = auto_collation and collate_fn is default_collate and _has_rows(dataset)
 
@@ -77,17 +89,14 @@ def _are_positions(index: Any) -> bool:
     return isinstance(index, list) and bool(index) and all(position.__class__ is int for position in index)
 
 
-class IterableFetcher:
+class IterableFetcher(_BaseDatasetFetcher):
     """Fetches from a stream; ``StopIteration`` at its end."""
 
     ends = True
 
     def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Collate, drop_last: bool) -> None:
-        self.dataset = dataset
+        super().__init__(dataset, auto_collation, collate_fn, drop_last)
         self.dataset_iter = iter(dataset)
-        self.auto_collation = auto_collation
-        self.collate_fn = collate_fn
-        self.drop_last = drop_last
         self.habit = Habit() if auto_collation else None
         self.ended = False
 
@@ -111,3 +120,8 @@ class IterableFetcher:
         if not data or (self.drop_last and len(data) < len(index)):
             raise StopIteration
         return data
+
+
+# Their names in PyTorch, by which packages ask.
+_MapDatasetFetcher = MapFetcher
+_IterableDatasetFetcher = IterableFetcher
