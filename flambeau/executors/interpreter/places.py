@@ -8,7 +8,6 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-_LONG = 32              # elements of a row that are worth counting
 _LARGE = 1 << 12
 
 
@@ -16,17 +15,20 @@ def places(array: Array) -> tuple[Array, ...]:
     """The positions of the elements that are not zero, a vector for each dimension (at least one).
 
     NumPy steps through several dimensions element by element. A flat array of truth values it searches many
-    times faster: then rows are repeated as often as they have such elements.
+    times faster: then positions are divided by the extents, from the last one on.
     """
     if array.size >= _LARGE:
         array = _truth(array)
-    if array.ndim < 2 or array.shape[-1] < _LONG or array.size < _LARGE:
+    if array.ndim < 2 or array.size < _LARGE:
         return np.nonzero(array if array.ndim else array.reshape(1))
-    rows = array.reshape(-1, array.shape[-1])
-    flat, counts = np.flatnonzero(rows), np.count_nonzero(rows, axis=1)
-    numbers = np.arange(len(rows))
-    columns = flat - np.repeat(numbers * rows.shape[1], counts)
-    return (*[np.repeat(lead, counts) for lead in np.unravel_index(numbers, array.shape[:-1])], columns)
+    rest = np.flatnonzero(array)
+    found = []
+    for extent in array.shape[:0:-1]:
+        whole = rest // extent
+        rest -= whole * extent
+        found.append(rest)
+        rest = whole
+    return (rest, *found[::-1])
 
 
 def _truth(array: Array) -> Array:
