@@ -144,6 +144,12 @@ class Function:
                       "function will raise an error in a future version of "
                       "PyTorch.", DeprecationWarning, stacklevel=2)
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style "
+            "autograd function with static forward method. (Example: "
+            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)")
+
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """The operator: ``forward(ctx, *args)``, or ``forward(*args)`` beside ``setup_context``.

@@ -216,8 +216,6 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:
         num_classes = greatest + 1
-    elif num_classes < 1:
-        raise RuntimeError("num_classes should be positive")
     elif greatest >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
     if not several:     # a sample's

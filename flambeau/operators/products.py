@@ -98,8 +98,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
         raise RuntimeError("both dimension lists should have same length")
     if a.dtype is not b.dtype:
         raise RuntimeError("both inputs should have same dtype")
+    given = tuple(zip(first, second))
     first, second = [check_dim(d, a.ndim) for d in first], [check_dim(d, b.ndim) for d in second]
-    for d, e in zip(first, second):
+    for d, e, named in zip(first, second, given):
         if a.shape[d] == b.shape[e]:
             continue
         if a.shape[d] == 1:
@@ -108,8 +109,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
             a = a.sum(d, keepdim=True, dtype=a.dtype)
         else:
             raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {a.shape[d]} in dim {d} and "
-                f"second has size {b.shape[e]} in dim {e}"
+                f"contracted dimensions need to match, but first has size {a.shape[d]} in dim {named[0]} "
+                f"and second has size {b.shape[e]} in dim {named[1]}"
             )
     rest_a = [d for d in range(a.ndim) if d not in first]
     rest_b = [d for d in range(b.ndim) if d not in second]

@@ -190,10 +190,11 @@ def _repeat_geometry(operands: Any, attributes: Any) -> Geometry:
     if lead < 0:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions "
                            "of tensor")
-    if any(n < 0 for n in repeats):
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(repeats)}: {list(repeats)}")
-    shape = (*[1] * lead, *g.shape)
-    return contiguous([n * r for n, r in zip(shape, repeats)], g.dtype, g.device)
+    shape = [n * r for n, r in zip((*[1] * lead, *g.shape), repeats)]
+    for n in shape:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {shape}")
+    return contiguous(shape, g.dtype, g.device)
 
 
 REPEAT = operator("repeat", _repeat_geometry)(lambda m, input, repeats: m.tile(input, repeats))

@@ -27,6 +27,11 @@ def extent_of(shape: Sequence[int], dim: int) -> int:
     return shape[check_dim(dim, len(shape))]
 
 
+def no_dim(function: str, dim: Any) -> TypeError:
+    """The error for what is no dimension."""
+    return TypeError(f"{function}(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
+
+
 def _whole(dim: Any) -> int:
     """What stands for an integer as one; truth values do not."""
     if isinstance(dim, bool):

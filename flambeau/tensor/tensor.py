@@ -14,7 +14,7 @@ from ..graph.geometry import Geometry
 from ..graph.storage import Storage, VersionCounter
 from ..size import Size
 from .attributes import Handle, attributes, fields, settle
-from .dims import check_dim, extent_of
+from .dims import check_dim, extent_of, no_dim
 from .gradients import (
     NOT_A_LEAF,
     check_data,
@@ -113,7 +113,10 @@ class Tensor(Handle):
         shape = self._geometry.shape
         if dim is None:
             return shape
-        return extent_of(shape, dim)
+        try:
+            return extent_of(shape, dim)
+        except TypeError:
+            raise no_dim("size", dim) from None
 
     def dim(self) -> int:
         """Number of dimensions.
@@ -145,7 +148,10 @@ class Tensor(Handle):
         ((3, 1), (1, 3))
         """
         strides = self._geometry.strides
-        return strides if dim is None else strides[check_dim(dim, len(strides))]
+        try:
+            return strides if dim is None else strides[check_dim(dim, len(strides))]
+        except TypeError:
+            raise no_dim("stride", dim) from None
 
     def storage_offset(self) -> int:
         """Position of the first element in the storage, in elements.
@@ -253,6 +259,8 @@ class Tensor(Handle):
     def requires_grad(self, wanted: bool) -> None:
         if wanted.__class__ is not bool:
             raise RuntimeError("requires_grad must be a bool")
+        if wanted and self._geometry.dtype.category < dtypes.FLOATING:
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         self.requires_grad_(wanted)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:

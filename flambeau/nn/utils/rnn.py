@@ -12,6 +12,7 @@ import numpy as np
 from ... import operators as ops
 from ...dtypes import int64
 from ...operators.complaints import require
+from ...operators.definition import broadcast_shapes
 from ...tensor import Tensor
 from ...tensor.known import known_arrays, made
 
@@ -354,9 +355,17 @@ def pad_sequence(
     rows = padded if batch_first else padded.transpose(0, 1)
     for row, tensor in enumerate(tensors):
         length = tensor.size(0)
+        _check_trailing((length, *first.shape[1:]), tensor.shape)
         start = 0 if padding_side == "right" else longest - length
         rows[row, start : start + length] = tensor
     return padded
+
+
+def _check_trailing(place: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    """Raise where a sequence does not fit its place, the same dimensions as the first one has."""
+    found = broadcast_shapes([place, shape])
+    if found != place:
+        raise RuntimeError(f"output with shape {list(place)} doesn't match the broadcast shape {list(found)}")
 
 
 def _padded_at_once(
