@@ -76,8 +76,6 @@ def _by_base(grad: Tensor, input: Tensor, exponent: Any) -> Tensor:
     """d(x^p)/dx = p x^(p - 1)."""
     if exponent == 0:
         return zeros_like(grad)
-    if exponent == 1:
-        return grad
     if exponent == 2:
         return grad * (conjugate(input) * 2)
     return grad * conjugate(pow(input, exponent - 1) * exponent)
