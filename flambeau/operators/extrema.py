@@ -174,16 +174,16 @@ def _one_or_all(
 ) -> Any:
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    g = input._geometry
+    if dim is _ABSENT and other is None:
+        if not g.numel:
+            raise RuntimeError(unspecified(name))
+        refuse_complex(g, f"{name}_all")
+        return record_one(whole, input, (normalize_dims(None, g.ndim), False, g.dtype))
     if isinstance(dim, Tensor) or other is not None:
         if keepdim.__class__ is not bool or keepdim:
             raise TypeError("keepdim without dim")
         return getattr(input, name + "imum")(dim if other is None else other)
-    g = input._geometry
-    if dim is _ABSENT:
-        refuse_complex(g, f"{name}_all")
-        if not g.numel:
-            raise RuntimeError(unspecified(name))
-        return record_one(whole, input, (tuple(range(g.ndim)), False, g.dtype))
     if not hasattr(dim, "__index__") or keepdim.__class__ is not bool:
         raise TypeError("dim must be int and keepdim bool")
     refuse_complex(g, f"{name}_cpu")

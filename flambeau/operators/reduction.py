@@ -101,8 +101,10 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     >>> torch.sum(torch.ones(2, 3), 1)
     tensor([3., 3.])
     """
-    require_tensor_input(input, "sum")
-    require_dims("sum", dim, _DTYPE)
+    if input.__class__ is not Tensor:
+        require_tensor_input(input, "sum")
+    if dim is not None:
+        require_dims("sum", dim, _DTYPE)
     g = input._geometry
     if dtype is None:
         dtype = dtypes.int64 if g.dtype.category < dtypes.FLOATING else g.dtype
