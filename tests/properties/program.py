@@ -18,8 +18,8 @@ LARGEST = 1e6
 
 # Where flambeau is known to differ from PyTorch, by operation: programs go round these cases.
 KNOWN_DIFFERENCES = {
-    "prod": "of a 0-dim tensor PyTorch keeps the result for backward and refuses that it is written; "
-    "flambeau has no use for it",
+    "prod": "of single elements PyTorch keeps the result for backward, which may be written; flambeau has no "
+    "use for it",
     "matmul": "a vector times a matrix is squeezed in place by PyTorch and has version 1",
     "fill_, masked_fill_, index_fill_": "PyTorch cannot differentiate what it filled when expanded",
     "detach_": "PyTorch does not differentiate through a saved tensor, or a base, that was detached in place",
@@ -97,6 +97,8 @@ def take_step(module: Any, tensors: list[Any], step: Step) -> Any:
     """Carry out one step; new tensors are appended. Returns what can be seen without looking at a value."""
     x, y = tensors[-1 - step.x % len(tensors)], tensors[-1 - step.y % len(tensors)]
     before = facts(x)   # KNOWN_DIFFERENCES["any in-place write"]
+    if writes(step.op) and before != ["unusable"] and overlaps(x):
+        return [step.op, "overlapping"]  # what is written twice has no order
     try:
         with module.no_grad() if step.no_grad else contextlib.nullcontext():
             made = OPERATIONS[step.op](module, x, y, step.n)
@@ -116,6 +118,23 @@ def take_step(module: Any, tensors: list[Any], step: Step) -> Any:
         else:
             seen.append(plain(tensor))
     return seen
+
+
+def writes(operation: str) -> bool:
+    """Whether an operation writes elements in place."""
+    return operation.startswith(("set_", "write_")) or (
+        operation.endswith("_") and operation not in ("detach_", "transpose_", "unsqueeze_"))
+
+
+def overlaps(tensor: Any) -> bool:
+    """Whether elements of a tensor share memory in another way than by a stride of 0, which is refused."""
+    reach = 0
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape)):
+        if size > 1 and stride:
+            if stride <= reach:
+                return True
+            reach += stride * (size - 1)
+    return False
 
 
 def finish(tensors: list[Any]) -> Any:

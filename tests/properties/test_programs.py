@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.properties import operations_values, operations_views  # noqa: F401  (they register the operations)
+from tests.properties.choices import BACKEND
 from tests.properties.program import OPERATIONS, Leaf, NotFollowed, Observed, Program, Step, difference, run
 
 RECORDED = Path(__file__).resolve().parent / "recorded.json"
@@ -47,6 +48,7 @@ programs = st.builds(
 thorough = settings(
     max_examples=int(os.environ.get("FLAMBEAU_TEST_PROGRAMS", "200")),
     derandomize=True,
+    backend=BACKEND,
     deadline=None,
     database=None,
     suppress_health_check=list(HealthCheck),

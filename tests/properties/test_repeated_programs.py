@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.properties.choices import BACKEND
 from tests.properties.program import Leaf, Program, Step, difference
 from tests.properties.test_programs import explained, leaves, likely_leaf, observe, steps
 
@@ -53,7 +54,7 @@ def check(torch: Any, programs: list[Program], tier: str) -> None:
 def thorough(examples: int) -> settings:
     """So many examples, always the same."""
     return settings(max_examples=int(os.environ.get("FLAMBEAU_TEST_PROGRAMS", examples)), derandomize=True,
-                    deadline=None, database=None, suppress_health_check=list(HealthCheck))
+                    backend=BACKEND, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(autouse=True)
