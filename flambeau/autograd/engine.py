@@ -230,8 +230,8 @@ def kept(fn: GradFn, position: int) -> Any:
     return unpack(fn, SavedTensor(x, fn.saved[at + 1], None, position < 0), position)
 
 
-def unpack(fn: GradFn, saved: SavedTensor, position: int) -> Any:
-    """A saved tensor, checked for in-place writes since."""
+def unpack(fn: GradFn, saved: SavedTensor, position: int, seen: bool = False) -> Any:
+    """A saved tensor, checked for in-place writes since; one that users see has its history in any case."""
     if saved.unpack is not None:
         found = saved.unpack(saved.tensor)
         if not isinstance(found, Tensor):
@@ -246,7 +246,7 @@ def unpack(fn: GradFn, saved: SavedTensor, position: int) -> Any:
         maker = fn if saved.is_output else x._grad_fn
         number = ~position if saved.is_output else x._output_nr
         raise modified_error(x, saved.version, maker, number, bool(fn.trace))
-    if saved.is_output and state.enabled:
+    if saved.is_output and (seen or state.enabled):
         again = _new(Tensor)
         again._storage, again._geometry = x._storage, x._geometry
         again._grad_fn, again._output_nr, again._requires_grad = fn, ~position, True

@@ -355,7 +355,7 @@ def _save(ctx: Any, originals: list[Any], outputs: list[Any]) -> None:
             entries.append(None)
             continue
         number = next((i for i, original in enumerate(originals) if original is x), None)
-        if number is None:
+        if number is None or not outputs[number]._requires_grad:
             entries.append(save(x))
         else:
             ctx._is_output[position] = number

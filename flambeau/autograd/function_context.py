@@ -128,7 +128,7 @@ class Context:
         if self._saved_entries is None:
             return self._for_forward or self._to_save
         fn: Any = self
-        return tuple([None if entry is None else unpack(fn, entry, ~self._is_output.get(i, 0))
+        return tuple([None if entry is None else unpack(fn, entry, ~self._is_output.get(i, 0), seen=True)
                       for i, entry in enumerate(self._saved_entries)])
 
     saved_variables = saved_tensors
