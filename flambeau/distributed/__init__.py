@@ -1,6 +1,6 @@
 """``torch.distributed``: answers that there is no communication between processes.
 
-``is_available()`` is False, and no process group can be set up (``init_process_group`` is absent). What
+``is_available()`` is False, and no process group can be set up: ``init_process_group`` knows no backend. What
 communicates is there for programs that import it, and raises PyTorch's error for a missing group. The stores
 (``TCPStore``, ``FileStore``, ``HashStore``, ``PrefixStore``) need no group, and share keys and values.
 """
@@ -47,9 +47,11 @@ from .groups import (
     ProcessGroup,
     ReduceOp,
     Work,
+    destroy_process_group,
     get_debug_level,
     get_node_local_rank,
     group,
+    init_process_group,
     require_group,
 )
 from .stores import (
@@ -135,9 +137,9 @@ __all__ = ["Backend", "DebugLevel", "DistBackendError", "DistError", "DistNetwor
            "QueueEmptyError", "ReduceOp", "Store", "TCPStore", "Work", "all_gather",
            "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all",
            "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast",
-           "broadcast_object_list", "gather", "gather_object", "get_backend",
+           "broadcast_object_list", "destroy_process_group", "gather", "gather_object", "get_backend",
            "get_backend_config", "get_debug_level", "get_node_local_rank",
-           "get_process_group_ranks", "get_rank", "get_world_size", "group", "irecv",
+           "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_process_group", "irecv",
            "is_available", "is_backend_available", "is_gloo_available", "is_initialized",
            "is_mpi_available", "is_nccl_available", "is_torchelastic_launched",
            "is_ucc_available", "is_xccl_available", "isend", "monitored_barrier", "new_group",

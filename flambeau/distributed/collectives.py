@@ -1,7 +1,7 @@
 """Communication between processes.
 
 Each function starts, as in PyTorch, with the question for a process group. There is none and none can be set
-up yet (``init_process_group`` is absent), so each raises PyTorch's error for that case; programs that ask
+up (``init_process_group`` knows no backend), so each raises PyTorch's error for that case; programs that ask
 ``is_available()`` or ``is_initialized()`` first do not come here.
 """
 

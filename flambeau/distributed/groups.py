@@ -14,6 +14,32 @@ def require_group(group: Any = None) -> NoReturn:
     raise ValueError(NO_GROUP)
 
 
+def init_process_group(backend: str | None = None, init_method: str | None = None, timeout: Any = None,
+                       world_size: int = -1, rank: int = -1, store: Any = None, group_name: str = "",
+                       pg_options: Any = None, device_id: Any = None) -> NoReturn:
+    """Set up the default group: an error, as of a PyTorch that was built without this backend.
+
+    Programs may import it, and call it only where several processes were started.
+
+    >>> import flambeau as torch
+    >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
+    Traceback (most recent call last):
+    RuntimeError: Distributed package doesn't have GLOO built in
+    """
+    raise RuntimeError(f"Distributed package doesn't have {(backend or Backend.GLOO).upper()} built in")
+
+
+def destroy_process_group(group: Any = None) -> NoReturn:
+    """Give up a group: there is none.
+
+    >>> import flambeau as torch
+    >>> torch.distributed.destroy_process_group()
+    Traceback (most recent call last):
+    AssertionError: Process group cannot be None
+    """
+    raise AssertionError("Process group cannot be None")
+
+
 class RedOpType(enum.IntEnum):
     """How values of several processes are combined."""
 
