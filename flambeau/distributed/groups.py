@@ -22,9 +22,10 @@ def init_process_group(backend: str | None = None, init_method: str | None = Non
     Programs may import it, and call it only where several processes were started.
 
     >>> import flambeau as torch
-    >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
+    >>> store = torch.distributed.HashStore()
+    >>> torch.distributed.init_process_group("nccl", store=store, rank=0, world_size=1)
     Traceback (most recent call last):
-    RuntimeError: Distributed package doesn't have GLOO built in
+    RuntimeError: Distributed package doesn't have NCCL built in
     """
     raise RuntimeError(f"Distributed package doesn't have {(backend or Backend.GLOO).upper()} built in")
 

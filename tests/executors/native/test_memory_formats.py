@@ -72,11 +72,14 @@ def test_the_same_bits_for_any_number_of_threads(case: Any) -> None:
 
 
 def test_another_shape_compiles_nothing() -> None:
-    def run(x: tuple[int, ...], w: tuple[int, ...]) -> int:
+    def run(x: tuple[int, ...], w: tuple[int, ...]) -> set[str]:
         results(convolved((x, w, 1, 1, 1)), [image(*x), image(*w), torch.ones(w[0])], "native")
-        return len(TEXTS)
-    known = run((2, 64, 16, 16), (40, 64, 3, 3))
-    assert run((3, 64, 21, 18), (56, 64, 3, 3)) == known
+        # Others may still be compiled in the background.
+        return {text for text in TEXTS if "@convolve" in text or "@pack_weights" in text}
+    for x in ((2, 64, 16, 16), (3, 64, 21, 18)):    # each has kernels of its own
+        known = run(x, (40, 64, 3, 3))
+    for x in ((4, 64, 16, 12), (1, 64, 23, 18)):
+        assert run(x, (56, 64, 3, 3)) == known
 
 
 OTHERS: list[tuple[str, Callable[..., Any]]] = [
