@@ -21,6 +21,7 @@ from ..dtypes import dtype, refuse_unfilled
 from ..size import Size
 from .recent import Recent
 from .references import UNHELD
+from .strides import dense_strides, is_row_major, row_major_strides
 
 _refcount = sys.getrefcount
 
@@ -150,7 +151,7 @@ class Family(dict[int, Geometry]):
         if self.numel >= 1 << 60 and any(strides):
             raise _too_large(shape)
         self.span = 1 + sum([(n - 1) * s for n, s in zip(shape, strides)])
-        self.is_contiguous = self.numel == 0 or (self.span == self.numel and _row_major(shape, strides))
+        self.is_contiguous = self.numel == 0 or (self.span == self.numel and is_row_major(shape, strides))
         self.order: tuple[int, ...] | None = None
         self.steps: tuple[int, ...] | None = None
         self.flat: Geometry | None = None
@@ -287,26 +288,6 @@ _PLENTY = 1 << 15      # how many all have, before it is asked whether somebody 
 _given = [0, _PLENTY]   # how much room all have (a family's first counts as one), and may have
 
 
-def _row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    expected = 1
-    for n, s in zip(tuple(shape)[::-1], strides[::-1]):     # a ``Size`` takes longer to reverse
-        if n != 1:
-            if s != expected:
-                return False
-            expected *= n
-    return True
-
-
-def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Strides of a contiguous tensor; an extent of zero counts as one, as in PyTorch."""
-    if not shape:
-        return ()
-    strides = [1]
-    for n in [*shape][:0:-1]:
-        strides.append(strides[-1] * (n or 1))
-    return tuple(strides[::-1])
-
-
 _INTEGERS = {int}
 _Key = tuple[Size, tuple[int, ...], dtype, device]
 _families: dict[_Key, Family] = {}
@@ -378,40 +359,3 @@ def dense_like(shape: Sequence[int], template: Geometry, dtype: dtype) -> Geomet
     if template.is_dense and tuple(shape) == template.shape:
         return intern(template.shape, template.strides, 0, dtype, template.device)
     return intern(Size(shape), dense_strides(shape, [template.strides]), 0, dtype, template.device)
-
-
-def dense_strides(shape: Sequence[int], operands: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """The strides of a result without gaps, ordered in memory as the operands are.
-
-    ``operands`` are strides aligned with ``shape``. The first operand that tells two dimensions apart
-    decides: one with a stride of 0 in either (a broadcast dimension) does not. Otherwise the order stays
-    row-major.
-    """
-    inner_first = list(range(len(shape)))[::-1]
-    for i in range(1, len(inner_first)):
-        at = i
-        for before in range(i - 1, -1, -1):
-            order = _compare(inner_first[before], inner_first[at], shape, operands)
-            if order < 0:
-                break
-            if order > 0:
-                inner_first[before], inner_first[at] = inner_first[at], inner_first[before]
-                at = before
-    if inner_first == list(range(len(shape)))[::-1]:
-        return row_major_strides(shape)
-    strides, step = [1] * len(shape), 1
-    for d in inner_first:
-        strides[d] = step
-        step *= shape[d]
-    return tuple(strides)
-
-
-def _compare(a: int, b: int, shape: Sequence[int], operands: Sequence[Sequence[int]]) -> int:
-    """Positive if dimension a belongs outside dimension b, negative if inside, 0 if no operand tells."""
-    for strides in operands:
-        if strides[a] and strides[b]:
-            if strides[a] != strides[b]:
-                return strides[a] - strides[b]
-            if shape[a] > shape[b]:
-                return 1
-    return 0

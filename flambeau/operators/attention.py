@@ -16,8 +16,9 @@ import numpy as np
 
 from .. import dtypes
 from ..dtypes import c_name
-from ..graph.geometry import contiguous, dense_like, intern, row_major_strides
+from ..graph.geometry import contiguous, dense_like, intern
 from ..graph.recent import Recent
+from ..graph.strides import row_major_strides
 from ..tensor import Tensor, record, state
 from . import prices
 from .definition import arithmetic_dtype, broadcast_shapes, operator

@@ -6,11 +6,12 @@ from typing import Any
 
 from .. import layouts
 from ..devices import META
-from ..graph.geometry import Geometry, contiguous, dense_like, intern, row_major_strides
+from ..graph.geometry import Geometry, contiguous, dense_like, intern
 from ..graph.node import Signature
 from ..graph.operator import OnStacks
 from ..graph.recent import Recent
 from ..graph.storage import Storage
+from ..graph.strides import row_major_strides
 from ..tensor import INFERENCE, Tensor, record_one, state
 from ..tensor.history import attach
 from .complaints import require

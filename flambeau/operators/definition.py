@@ -13,8 +13,9 @@ from typing import Any
 from numpy import ndarray
 
 from .. import dtypes
-from ..graph.geometry import Geometry, contiguous, dense_strides, intern
+from ..graph.geometry import Geometry, contiguous, intern
 from ..graph.operator import Operator, Price, Rows
+from ..graph.strides import dense_strides
 from ..size import Size
 from ..tensor import Tensor, record, record_one, record_pair, record_scaled
 from ..tensor.construct import tensor

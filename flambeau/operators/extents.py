@@ -7,7 +7,8 @@ from operator import index
 from typing import Any
 
 from ..dtypes import SCALAR_NAMES, bfloat16, bool_
-from ..graph.geometry import Geometry, row_major_strides
+from ..graph.geometry import Geometry
+from ..graph.strides import row_major_strides
 from .arguments import is_integer, type_in_words
 
 _INTEGERS = {int}

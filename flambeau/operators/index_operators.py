@@ -11,8 +11,9 @@ from functools import cache
 from typing import Any
 
 from .. import dtypes
-from ..graph.geometry import Geometry, contiguous, dense_like, dense_strides, intern
+from ..graph.geometry import Geometry, contiguous, dense_like, intern
 from ..graph.operator import Operator
+from ..graph.strides import dense_strides
 from ..size import Size
 from ..tensor import Tensor, record
 from .bounds import known_range

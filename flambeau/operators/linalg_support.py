@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes
-from ..graph.geometry import Geometry, contiguous, intern, row_major_strides
+from ..graph.geometry import Geometry, contiguous, intern
+from ..graph.strides import row_major_strides
 from ..size import Size
 from ..tensor import Tensor
 from ..tensor.tape import state as grad_state

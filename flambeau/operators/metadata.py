@@ -11,9 +11,10 @@ import numpy as np
 from .. import layouts
 from ..devices import META
 from ..engine import value_of
-from ..graph.geometry import Geometry, contiguous, intern, row_major_strides
+from ..graph.geometry import Geometry, contiguous, intern
 from ..graph.node import constant
 from ..graph.storage import Storage
+from ..graph.strides import row_major_strides
 from ..size import Size
 from ..tensor import INFERENCE, GradFn, Tensor, check_writable, state
 from ..tensor.batching import BatchedTensor

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
-from ..graph.geometry import Geometry, intern, row_major_strides
+from ..graph.geometry import Geometry, intern
 from ..graph.operator import Operator
+from ..graph.strides import row_major_strides
 from ..size import Size
 from ..tensor import Tensor, check_dim, record
 from .definition import operator

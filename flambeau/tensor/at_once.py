@@ -32,7 +32,8 @@ from . import casting
 from .batching import levels
 from .joint import is_joint, stands_for
 from .known import from_value
-from .record import ABSENT, DECLINED, compute_with, projection, sign
+from .record import ABSENT, DECLINED, compute_with
+from .signing import projection, sign
 from .stacking import joins
 from .tape import INFERENCE, state
 from .tensor import Tensor

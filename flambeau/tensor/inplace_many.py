@@ -20,7 +20,8 @@ from ..graph.operator import Operator
 from ..graph.recent import Recent
 from ..graph.storage import Storage
 from .inplace import write
-from .record import interceptors, projection, record, sign, site_from
+from .record import interceptors, record, site_from
+from .signing import projection, sign
 from .tensor import Tensor, fresh
 
 

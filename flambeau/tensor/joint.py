@@ -16,7 +16,7 @@ from ..graph.node import Node, Signature, constant
 from ..graph.operator import Operator
 from ..graph.recent import Recent
 from .chains import FLIP, Applied, Chain, Group, Leaf, View, flips, groups_of
-from .record import sign
+from .signing import sign
 from .tape import state
 from .tensor import Tensor
 from .waiting import Shared, Waits, cut

@@ -17,34 +17,27 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
 from ..config import settings
-from ..devices import CPU, META
 from ..engine.look import check_budget, snapshot
 from ..graph import pending
 from ..graph.geometry import Geometry
-from ..graph.node import Node, Signature, constant, plain, plain_numbers
+from ..graph.node import Node, constant, plain_numbers
 from ..graph.operator import Operator
-from ..graph.recent import Recent
 from ..graph.site import is_library_file, user_frame
 from ..graph.storage import Storage
 from . import casting
 from .batching import BatchedTensor, any_batched, levels, rules
 from .history import attach, attach_one, attach_scaled, attach_three, attach_two
+from .signing import projection, projections, sign, signatures
 from .tape import INFERENCE, state
 from .tensor import Tensor
-
-_signatures: Any = Recent(1 << 14)
-dtypes.on_default_change += [_signatures.clear, casting.guarded.clear]
 
 # What sees every operator before it is recorded (Note: dispatch modes, in utils/_python_dispatch.py). While
 # one does, or operators are computed at once, the short ways of recording find no signature in the table and
 # come to ``record``, where it is asked.
 interceptors: list[Any] = []
 
-
-_table: Any = _signatures
-_by_families: Recent[Any, Signature] = Recent(1 << 12)  # of those whose operands do not begin at offset 0
+_signatures: Any = signatures
 _bare: Any = {}     # where nothing is found, as nothing is kept in it
 DECLINED = object()
 _taker: Any = None          # who is asked before an operator is recorded, which it may decline to take
@@ -71,7 +64,7 @@ def compute_with(computer: tuple[Any, Any], begins: bool) -> None:
 def _settle() -> None:
     global _signatures, _taker, _short
     _taker, _short = (interceptors[-1], None) if interceptors else [(None, None), *_computers][-1]
-    _signatures = _table if _taker is None else _bare
+    _signatures = signatures if _taker is None else _bare
 
 
 _new = object.__new__
@@ -112,7 +105,7 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
             key.append(x.__class__)
             inputs.append(x)
     found = tuple(key)
-    signature = _table.get(found)
+    signature = signatures.get(found)
     if signature is None:
         if casting.used and operator.name in casting.OPERATORS:
             cast = casting.lowered_operands(operands)
@@ -347,104 +340,14 @@ def record_value(operator: Operator, storage: Storage, x: Tensor, attributes: tu
 
 
 _NONE = type(None)
-PROJECT = Operator("project", lambda m, x, i: x[i], lambda geometries, attributes: (), ("input",),
-                   kind="project")
-_projections: Recent[tuple[int, Geometry], Signature] = Recent(1 << 13)
 
 
 def _project(node: Node, i: int, geometry: Geometry) -> Tensor:
     """The i-th result of an operator with several."""
     out = _new(Tensor)
     if node is not META_NODE:
-        node = Node(_projections.get((i, geometry)) or projection(i, geometry), (node,), node.site)
+        node = Node(projections.get((i, geometry)) or projection(i, geometry), (node,), node.site)
         _append(node)
     out._storage = Storage(node, geometry)
     out._geometry = geometry
     return out
-
-
-def projection(i: int, geometry: Geometry) -> Signature:
-    """The signature of taking the i-th result, of this geometry."""
-    key = i, geometry
-    found = _projections.get(key) or _projections.recall(key)
-    return found or _projections.keep(key, Signature(PROJECT, (i,), (None,), (geometry,), True, None))
-
-
-def sign(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ...]) -> Signature:
-    """Check the operands and make the signature; errors are not remembered."""
-    table = casting.guarded if casting.used and operator.name in casting.OPERATORS else _table
-    found = table.recall(key)
-    if found is not None:
-        return found
-    geometries = key[2:]
-    kept = plain(attributes)
-    if kept is not attributes:
-        return sign(operator, (operator, kept, *geometries), kept)
-    made = _elsewhere(operator, attributes, geometries) \
-        if not operator.owns and any(g.__class__ is Geometry and g.offset for g in geometries) \
-        else _signed(operator, attributes, geometries)
-    return table.keep(key, made)
-
-
-def _elsewhere(operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...]) -> Signature:
-    """The signature of operands that do not begin at offset 0, made of one that differs in offsets alone."""
-    families = operator, attributes, *[g.family if g.__class__ is Geometry else g for g in geometries]
-    found = _by_families.get(families) or _by_families.recall(families)
-    return found.elsewhere(geometries) if found is not None \
-        else _by_families.keep(families, _signed(operator, attributes, geometries))
-
-
-def _signed(operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...]) -> Signature:
-    devices = set()
-    for kind in geometries:
-        if kind.__class__ is Geometry:
-            devices.add(kind.device)
-        elif kind not in _NUMBERS:
-            _require_number(operator, kind)
-    if len(devices) > 1:
-        check_devices(geometries)
-    outputs = operator.infer(geometries, attributes)
-    single = isinstance(outputs, Geometry)
-    compute = operator.compute(geometries) if operator.compute is not None else None
-    several = (outputs,) if isinstance(outputs, Geometry) else tuple(outputs)
-    return Signature(operator, attributes, geometries, several, single, compute)
-
-
-_NUMBERS = frozenset((int, float, bool, complex, _NONE))
-
-
-def _require_number(operator: Operator, kind: Any) -> None:
-    """PyTorch's TypeError for an operand that is neither a tensor nor a number."""
-    if kind is not None and not issubclass(kind, (int, float, complex, np.generic)):
-        raise TypeError(f"{operator.name}(): argument must be Tensor, not {kind.__name__}")
-
-
-def _guard() -> None:
-    """From now on operators that autocast lowers are not found in the table (Note: autocast)."""
-    for key in [key for key in _table if key[0].name in casting.OPERATORS]:
-        casting.guarded.keep(key, _table.pop(key))
-
-
-casting.on_first_use.append(_guard)
-
-
-def check_devices(geometries: Sequence[Any]) -> None:
-    """All tensors on one device, except for 0-dim tensors of the CPU."""
-    found = None
-    for g in geometries:
-        if g.__class__ is Geometry:
-            if found is None or (g.device is not found.device and _is_free(found)):
-                found = g
-            elif g.device is not found.device and not _is_free(g):
-                if META in (g.device, found.device):
-                    raise RuntimeError(f"Tensor on device {g.device} is not on the expected device "
-                                       f"{found.device}!")
-                raise RuntimeError(
-                    "Expected all tensors to be on the same device, but found at least two devices, "
-                    f"{found.device} and {g.device}!"
-                )
-
-
-def _is_free(g: Geometry) -> bool:
-    """Whether this may come together with tensors of any device."""
-    return g.ndim == 0 and g.device is CPU

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....graph.geometry import Geometry, row_major_strides
+from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ....graph.recent import Recent
+from ....graph.strides import row_major_strides
 from ...interpreter import half_complex
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, Dtype, Unsupported
 from .compile import passes

@@ -16,7 +16,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ....graph.node import Node, Signature
-from . import glancing as at
+from . import glance_words as at
+from . import glancing
 from .glance import Glance, memory_of, none, python_table
 from .objects import ONE_ARGUMENT, Method, address_of
 from .pieces import LARGE
@@ -78,7 +79,7 @@ class Book(Generic[E]):
         self._memory = np.zeros(at.BOOK_PLACES + 2 * _PLACES, np.int64)
         self._memory[at.BOOK_PYTHON] = address_of(python_table())
         self._memory[at.BOOK_SIZE] = _PLACES
-        self._method = Method(b"look_up", index(at.entries()["look_up"]), ONE_ARGUMENT, None)
+        self._method = Method(b"look_up", index(glancing.entries()["look_up"]), ONE_ARGUMENT, None)
         self.look_up = self._method.of(self._memory)
 
 

@@ -6,9 +6,10 @@ from operator import index
 from pathlib import Path
 from types import FunctionType
 
-from ....graph.geometry import Geometry, row_major_strides
+from ....graph.geometry import Geometry
 from ....graph.node import Node
 from ....graph.site import describe, location
+from ....graph.strides import row_major_strides
 from ..llvm import dumping
 from .outline import INNER, LEAF, NUMBER
 from .pattern import Plans, Result

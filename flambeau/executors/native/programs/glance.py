@@ -19,8 +19,8 @@ import numpy as np
 from ....config import settings
 from ....graph.node import Node, Signature
 from ...freed import KEEP
-from . import glancing as at
-from . import runtime
+from . import glance_words as at
+from . import glancing, runtime
 from .arena import arena
 from .objects import (
     BYTES_AT,
@@ -175,7 +175,7 @@ _kept: dict[str, Any] = {}      # for ever, since native code refers to it
 def _new_function(memory: Any) -> Glance:
     """A built-in function that has this memory."""
     if "method" not in _kept:
-        _kept["method"] = Method(b"glance", index(at.entries()["glance"]), ONE_ARGUMENT, None)
+        _kept["method"] = Method(b"glance", index(glancing.entries()["glance"]), ONE_ARGUMENT, None)
     found: Glance = _kept["method"].of(memory)
     return found
 

@@ -18,7 +18,7 @@ from ....graph.node import Node, Signature
 from ..llvm.build import Function, Module
 from ..llvm.code import kernels
 from .glance import layout_is_known
-from .glancing import OPERANDS_AT, SIGNATURE_AT, SITE_AT, VALUE_AT
+from .glance_words import OPERANDS_AT, SIGNATURE_AT, SITE_AT, VALUE_AT
 from .objects import (
     DATA_AT,
     ITEMS_AT,

@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....graph.geometry import Geometry, row_major_strides
+from ....graph.geometry import Geometry
 from ....graph.node import Signature
+from ....graph.strides import row_major_strides
 from ..llvm.build import Module
 from ..llvm.code import kernel
 from ..llvm.emitter import FLOAT32, FLOAT64, Dtype

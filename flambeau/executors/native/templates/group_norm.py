@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ....graph.geometry import Geometry, row_major_strides
+from ....graph.geometry import Geometry
 from ....graph.node import Signature
+from ....graph.strides import row_major_strides
 from ..arguments import Argument, words
 from ..llvm.code import kernel
 from ..llvm.effort import Effort

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ....graph.geometry import Geometry, row_major_strides
+from ....graph.geometry import Geometry
 from ....graph.node import Signature
+from ....graph.strides import row_major_strides
 from ..llvm.emitter import BFLOAT16, FLOAT16, Dtype
 from ..plan import Call, Plan
 from ..recurrent.rounding import cleared, narrowed, widened

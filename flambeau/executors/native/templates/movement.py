@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ....graph.geometry import Geometry, row_major_strides
+from ....graph.geometry import Geometry
 from ....graph.node import Signature
+from ....graph.strides import row_major_strides
 from ..plan import Call, Plan
 from .boxes import box_of, surroundings
 from .copying import Place, copied, filled

@@ -1,0 +1,111 @@
+"""Signatures: what is checked once about operands of these geometries, and found in a table afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..devices import CPU, META
+from ..graph.geometry import Geometry
+from ..graph.node import Signature, plain
+from ..graph.operator import Operator
+from ..graph.recent import Recent
+from . import casting
+
+signatures: Any = Recent(1 << 14)       # by operator, attributes, and geometries or classes of operands
+dtypes.on_default_change += [signatures.clear, casting.guarded.clear]
+_by_families: Recent[Any, Signature] = Recent(1 << 12)  # of those whose operands do not begin at offset 0
+
+PROJECT = Operator("project", lambda m, x, i: x[i], lambda geometries, attributes: (), ("input",),
+                   kind="project")
+projections: Recent[tuple[int, Geometry], Signature] = Recent(1 << 13)
+
+
+def projection(i: int, geometry: Geometry) -> Signature:
+    """The signature of taking the i-th result, of this geometry."""
+    key = i, geometry
+    found = projections.get(key) or projections.recall(key)
+    return found or projections.keep(key, Signature(PROJECT, (i,), (None,), (geometry,), True, None))
+
+
+def sign(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ...]) -> Signature:
+    """Check the operands and make the signature; errors are not remembered."""
+    table = casting.guarded if casting.used and operator.name in casting.OPERATORS else signatures
+    found = table.recall(key)
+    if found is not None:
+        return found
+    geometries = key[2:]
+    kept = plain(attributes)
+    if kept is not attributes:
+        return sign(operator, (operator, kept, *geometries), kept)
+    made = _elsewhere(operator, attributes, geometries) \
+        if not operator.owns and any(g.__class__ is Geometry and g.offset for g in geometries) \
+        else _signed(operator, attributes, geometries)
+    return table.keep(key, made)
+
+
+def _elsewhere(operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...]) -> Signature:
+    """The signature of operands that do not begin at offset 0, made of one that differs in offsets alone."""
+    families = operator, attributes, *[g.family if g.__class__ is Geometry else g for g in geometries]
+    found = _by_families.get(families) or _by_families.recall(families)
+    return found.elsewhere(geometries) if found is not None \
+        else _by_families.keep(families, _signed(operator, attributes, geometries))
+
+
+def _signed(operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...]) -> Signature:
+    devices = set()
+    for kind in geometries:
+        if kind.__class__ is Geometry:
+            devices.add(kind.device)
+        elif kind not in _NUMBERS:
+            _require_number(operator, kind)
+    if len(devices) > 1:
+        check_devices(geometries)
+    outputs = operator.infer(geometries, attributes)
+    single = isinstance(outputs, Geometry)
+    compute = operator.compute(geometries) if operator.compute is not None else None
+    several = (outputs,) if isinstance(outputs, Geometry) else tuple(outputs)
+    return Signature(operator, attributes, geometries, several, single, compute)
+
+
+_NUMBERS = frozenset((int, float, bool, complex, type(None)))
+
+
+def _require_number(operator: Operator, kind: Any) -> None:
+    """PyTorch's TypeError for an operand that is neither a tensor nor a number."""
+    if kind is not None and not issubclass(kind, (int, float, complex, np.generic)):
+        raise TypeError(f"{operator.name}(): argument must be Tensor, not {kind.__name__}")
+
+
+def _guard() -> None:
+    """From now on operators that autocast lowers are not found in the table (Note: autocast)."""
+    for key in [key for key in signatures if key[0].name in casting.OPERATORS]:
+        casting.guarded.keep(key, signatures.pop(key))
+
+
+casting.on_first_use.append(_guard)
+
+
+def check_devices(geometries: Sequence[Any]) -> None:
+    """All tensors on one device, except for 0-dim tensors of the CPU."""
+    found = None
+    for g in geometries:
+        if g.__class__ is Geometry:
+            if found is None or (g.device is not found.device and _is_free(found)):
+                found = g
+            elif g.device is not found.device and not _is_free(g):
+                if META in (g.device, found.device):
+                    raise RuntimeError(f"Tensor on device {g.device} is not on the expected device "
+                                       f"{found.device}!")
+                raise RuntimeError(
+                    "Expected all tensors to be on the same device, but found at least two devices, "
+                    f"{found.device} and {g.device}!"
+                )
+
+
+def _is_free(g: Geometry) -> bool:
+    """Whether this may come together with tensors of any device."""
+    return g.ndim == 0 and g.device is CPU
