@@ -19,12 +19,8 @@ def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool) -> None:
     if leaf._hooks is not None:
         grad = leaf._hooks.run(grad)
     have = leaf._grad
-    if grad._geometry is not leaf._geometry and not grad._sparse:
-        # A result got dimensions without history; where the leaf did, its gradient keeps the shape it had.
-        if len(grad._geometry.shape) > len(leaf._geometry.shape):
-            grad = grad.sum_to_size(leaf._geometry.shape)
-        if have is None:
-            grad = _as_lies(grad, leaf._geometry)
+    if have is None and grad._geometry is not leaf._geometry and not grad._sparse:
+        grad = _as_lies(grad, leaf._geometry)
     if grad._sparse or (have is not None and have._sparse):
         _accumulate_sparse(leaf, have, grad, create_graph)
     elif have is None:
