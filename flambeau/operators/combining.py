@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import int64
+from ..dtypes import FLOATING, int64
 from ..tensor import Tensor
 from ..tensor.construct import from_array
 from ..tensor.warned import warn_once
@@ -152,16 +152,11 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     n = x.numel() if N is None else N
     if n < 0:
         raise RuntimeError("N must be non-negative.")
-    if x.dtype.category == 0:
-        x = x.to(_int64())
-    elif x.dtype.category == 1:
-        x = x.to(_int64())
+    if x.dtype.category < FLOATING:
+        x = x.to(int64)
     if n == 0:
         return x.new_empty(x.numel(), 0)
-    powers = x.unsqueeze(1).expand(-1, n - 1).cumprod(1)
-    columns = cat([x.new_ones(x.numel(), 1), powers], 1)
+    columns = x.new_ones(x.numel(), 1)
+    if n > 1:
+        columns = cat([columns, x.unsqueeze(1).expand(-1, n - 1).cumprod(1)], 1)
     return columns if increasing else columns.flip(1)
-
-
-def _int64() -> Any:
-    return int64

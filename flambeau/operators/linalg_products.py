@@ -12,7 +12,7 @@ from ..tensor import Tensor, check_dim, record, record_one, record_pair
 from ..tensor.warned import warn_once
 from .definition import arithmetic_dtype, broadcast_shapes, operator, result_dtype
 from .domain import not_implemented
-from .joining import cat, stack
+from .joining import cat
 from .linalg_solve import inv
 from .linalg_support import adjoint, conj, identity, require_same_type, same
 from .out import EXACT, Out
@@ -275,29 +275,6 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
         x = x.to(dtypes.int64)
     powers = x.unsqueeze(-1).expand(*x.shape, n - 1).cumprod(-1)
     return cat([x.new_ones(*x.shape, 1), powers], -1)
-
-
-@api("torch", name="vander")
-def _vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
-    """A Vandermonde matrix of a vector, by default with falling powers.
-
-    >>> import flambeau as torch
-    >>> torch.vander(torch.tensor([1, 2]), 3)
-    tensor([[1, 1, 1],
-            [4, 2, 1]])
-    """
-    if x.ndim != 1:
-        raise RuntimeError("x must be a one-dimensional tensor.")
-    n = x.shape[0] if N is None else N
-    if n < 0:
-        raise RuntimeError("N must be non-negative.")
-
-    if n == 0:
-        return x.new_empty(x.shape[0], 0)
-    if x.dtype.category < dtypes.FLOATING:
-        x = x.to(dtypes.int64)
-    columns = [x.pow(e) for e in (range(n) if increasing else range(n - 1, -1, -1))]
-    return stack(columns, -1)
 
 
 @api("torch", "Tensor", judge="first")
