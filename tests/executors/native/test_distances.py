@@ -60,3 +60,12 @@ def test_values_that_are_not_finite(p: float) -> None:
     x = flambeau.zeros(4, 37)
     x[1, 3], x[2, 36], x[3, 0] = flambeau.nan, flambeau.inf, -flambeau.inf
     check(lambda v: flambeau.pdist(v, p), [x], "pdist", 1e-5)
+
+
+def test_other_attributes_get_a_native_form_after_some_that_have_none() -> None:
+    x = flambeau.randn(40, 3)
+    with flambeau.config.executor("native"):
+        flambeau.cdist(x, x).sum().item()   # by a product: the interpreter's
+        with flambeau.config.kernel_times():
+            flambeau.cdist(x, x, 1.0).sum().item()
+    assert is_native("cdist")

@@ -210,9 +210,18 @@ class Function(Emitter):
                          f"{kind} {x})")
 
     def greatest(self, kind: str, x: str) -> str:
-        """The largest lane; NaN only where all are."""
-        element = kind[1:-1].split(" x ")[1]
-        return self.call(f"llvm.vector.reduce.fmax.{suffix(kind)}", element, [kind], [x])
+        """The largest lane; NaN only where all are.
+
+        Half by half: of numbers that may be NaN, LLVM's own reduction takes lane after lane.
+        """
+        lanes, element = kind[1:-1].split(" x ")
+        half = int(lanes) // 2
+        while half:
+            order = ", ".join(f"i32 {i + half if i < half else i}" for i in range(int(lanes)))
+            other = self.emit(f"shufflevector {kind} {x}, {kind} poison, <{lanes} x i32> <{order}>")
+            x = self.call(f"llvm.maxnum.{suffix(kind)}", kind, [kind, kind], [x, other])
+            half //= 2
+        return self.emit(f"extractelement {kind} {x}, i32 0")
 
     # --- control flow ---------------------------------------------------------------------------------------
 

@@ -71,7 +71,12 @@ class Pattern:
         sketch, numbers = self._formulas.find(signatures) or (None, ())
         made: list[int] = []        # stages that no formula planned
         for s, (members, old, known, twin) in enumerate(zip(stages, self.first, plans, self._twins())):
-            if old is None or changed.isdisjoint(members):
+            if changed.isdisjoint(members):
+                found.append(known)
+                continue
+            if old is None:
+                if any(plan_of(signatures[k]) and not plan_of(self.signatures[k]) for k in members):
+                    return None     # what the interpreter computed so far has a native form by now
                 found.append(known)
                 continue
             own = [signatures[k] for k in members]
