@@ -22,11 +22,15 @@ from ..vectors import Elements, elements
 from .movement import Template
 from .nest import fused
 
-# The largest extent of a matrix, and of one where not even half of a vector's lanes have a matrix.
-LARGEST, LARGEST_ALONE = 32, 8
+# The largest extent of a matrix that is factored, and of one that is only substituted into.
+LARGEST, LARGEST_FACTOR = 32, 64
+# Multiply-adds of vectors for each matrix in their lanes: where the library takes as long.
+ENOUGH = 30e3
 # Right-hand sides that are solved for together.
 MOST_SIDES = 64
 _TASK = 20e3    # nanoseconds
+
+_SUBSTITUTIONS = ("linalg_solve_triangular", "cholesky_solve", "cholesky_inverse", "linalg_lu_solve")
 
 _WRITERS = {
     "linalg_lu_factor_ex": kernels.lu, "linalg_inv_ex": kernels.inverse, "linalg_solve_ex": kernels.solve,
@@ -73,10 +77,19 @@ def _operands(signature: Signature, order: tuple[int, ...]) -> tuple[int, list[_
     if len(space.extents) > 1:
         return None
     count = space.size
-    largest = LARGEST if 2 * count >= elements(found[0].dtype.numpy).lanes else LARGEST_ALONE
-    if max(found[0].shape[-2:]) > largest or found[-1].shape[-1] > MOST_SIDES:
+    if found[-1].shape[-1] > MOST_SIDES or not _pays(signature.operator.name, found, count):
         return None
     return count, [_Operand(i, g, count, s[0]) for i, g, s in zip(order, found, space.strides)]
+
+
+def _pays(name: str, found: list[Geometry], count: int) -> bool:
+    """Whether vectors, not all of whose lanes need have a matrix, are faster than a library."""
+    rows, columns = found[0].shape[-2:]
+    factored = name not in _SUBSTITUTIONS
+    sides = found[1].shape[-1] if len(found) > 1 else columns if "inv" in name else 0
+    steps = sides + (min(rows, columns) if factored else 0) * (0.4 if "cholesky" in name else 1)
+    return max(rows, columns) <= (LARGEST if factored else LARGEST_FACTOR) \
+        and rows * columns * steps <= ENOUGH * min(count, elements(found[0].dtype.numpy).lanes)
 
 
 def _rooms(e: Elements, first: _Operand, sides: int) -> tuple[dict[str, int], int]:
