@@ -18,7 +18,7 @@ from tests.executors.native.agreement import TEXTS, check, check_other_processor
 
 L = flambeau.linalg
 # Fewer matrices than a vector has lanes, as many, and more, of few and of many elements; also one alone.
-SHAPES = [(3, 3), (5, 4, 4), (17, 1, 1), (40, 8, 8), (2, 3, 5, 5), (33, 16, 16), (16, 31, 31)]
+SHAPES = [(3, 3), (24, 24), (5, 4, 4), (17, 1, 1), (40, 8, 8), (2, 3, 5, 5), (33, 16, 16), (16, 31, 31)]
 DTYPES = [(flambeau.float32, 2e-4), (flambeau.float64, 1e-9)]
 
 
