@@ -214,10 +214,10 @@ class Function(Emitter):
 
         Half by half: of numbers that may be NaN, LLVM's own reduction takes lane after lane.
         """
-        lanes, element = kind[1:-1].split(" x ")
-        half = int(lanes) // 2
+        lanes = int(kind[1:-1].split(" x ")[0])
+        half = lanes // 2
         while half:
-            order = ", ".join(f"i32 {i + half if i < half else i}" for i in range(int(lanes)))
+            order = ", ".join(f"i32 {i + half if i < half else i}" for i in range(lanes))
             other = self.emit(f"shufflevector {kind} {x}, {kind} poison, <{lanes} x i32> <{order}>")
             x = self.call(f"llvm.maxnum.{suffix(kind)}", kind, [kind, kind], [x, other])
             half //= 2
