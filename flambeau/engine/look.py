@@ -7,6 +7,7 @@ ends when nobody outside holds the buffer any more, which its reference count te
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import weakref
@@ -18,7 +19,7 @@ import numpy as np
 from ..config import settings
 from ..executors import interpreter, native, null
 from ..executors.measure import measured, ran
-from ..executors.native.tiers import LARGEST
+from ..executors.native.tiers import LARGEST, ledger
 from ..graph import pending
 from ..graph.node import Failure, Node, constant
 from ..graph.site import Site, describe, is_library_file, user_frame
@@ -26,6 +27,7 @@ from ..graph.storage import Storage
 from ..graph.verify import verify
 from .explain import listeners, looks
 from .first_draws import first_draws
+from .head_starts import head_starts
 
 # An executor takes nodes (last one first), empties the list and returns the nodes that failed.
 # Others plug in here.
@@ -57,6 +59,8 @@ def compute_pending(cause: str, keep: int = 0, inside: int = 2) -> None:
 
 def _look(cause: str, keep: int, inside: int) -> None:
     """``compute_pending``: a graph that the book has, or any other. (Note: hot functions)"""
+    if head_starts.begun is not None:
+        _end_head_start()
     if keep or not settings.by_book or pending.watchers or first_draws.waits:
         return _look_closely(cause, keep, None, len(_nodes), inside + 1)
     with _lock:
@@ -71,6 +75,8 @@ def _look(cause: str, keep: int, inside: int) -> None:
         code = frame.f_code
         site = user_frame(frame) if is_library_file.get(code.co_filename, True) else (code, frame.f_lasti)
         looks.append((cause, site, recorded, found, _clock() - began, "native", ()))
+        if head_starts.part:
+            head_starts.count(site, found)
         if listeners:
             for listener in listeners:
                 listener(looks[-1])
@@ -86,18 +92,48 @@ def _look_closely(cause: str, keep: int, arrays: Any, recorded: int, inside: int
         recorded = len(_nodes)
     with _lock:
         began = _clock()
+        site = user_frame(_frame(inside))
+        head_starts.study(_nodes, site)
+        ledger.at_once = head_starts.part > 0
         computed, failures = _compute(keep, arrays)
         _budget.start_again()
         if not computed:
             return
         tier = ran[0] if len(ran) == 1 else _tier()
-        looks.append((cause, user_frame(_frame(inside)), recorded - keep, computed, _clock() - began, tier,
-                      tuple(measured)))
+        if cause != _AHEAD:
+            head_starts.count(site, computed)
+        looks.append((cause, site, recorded - keep, computed, _clock() - began, tier, tuple(measured)))
         measured.clear()
         for listener in listeners:
             listener(looks[-1])
     if failures is not None:
         raise failures
+
+
+def _begin_ahead() -> None:
+    """The first part of a graph that is cut may have been recorded (Note: head starts)."""
+    with _lock:
+        if not head_starts.is_due(_nodes):
+            return
+        if settings.threads > 1 and settings.by_book and not (pending.watchers or listeners) \
+                and head_starts.begin(_nodes):
+            return
+        compute_pending(_AHEAD)
+
+
+def _end_head_start() -> None:
+    """Wait for what was begun."""
+    with _lock:
+        if head_starts.begun is None:   # another thread was faster
+            return
+        began, recorded, live = _clock(), head_starts.part, list[Node]()
+        failed = head_starts.finish(live)
+        looks.append((_AHEAD, head_starts.site, recorded, recorded, _clock() - began, "native", ()))
+    if failed:
+        raise _with_lines(failed)
+
+
+_AHEAD = "head start"
 
 
 def _compute(keep: int, arrays: Any) -> tuple[int, BaseException | None]:
@@ -216,6 +252,8 @@ def check_budget() -> None:
         return
     nodes = pending.nodes
     count = len(nodes)
+    if count == head_starts.at:
+        _begin_ahead()
     if _budget.cut_by and count > 1:
         if nodes[-1].site == nodes[0].site:
             _cut(keep=1)
@@ -337,3 +375,13 @@ def write_through(storage: Storage, node: Node) -> None:
         raise value.error
     target[...] = value
     storage.node = storage_node
+
+
+def _before_fork() -> None:
+    """The new process has no helper that would end what was begun."""
+    if head_starts.begun is not None:
+        _end_head_start()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork)

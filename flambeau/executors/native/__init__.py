@@ -80,6 +80,14 @@ book: Any = _NoBook
 replay: Callable[..., list[Node] | None] = _no_replay
 
 
+def head_starts() -> Any:
+    """What begins known graphs (``known``, ``finish`` and ``modelled`` of ``run.py``), if there is one."""
+    if _execute is None or _execute is _interpret:
+        return None
+    from . import run as known  # it has been imported
+    return known
+
+
 @functools.cache
 def _expect_programs() -> None:
     if importlib.util.find_spec("llvmlite") is not None:

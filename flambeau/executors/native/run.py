@@ -17,11 +17,12 @@ from ...graph.node import Node
 from .. import interpreter
 from ..freed import keep_freed_memory
 from ..measure import ran
-from .programs.glance import glance_at, none
+from .programs.glance import ahead_of, glance_at, none
 from .programs.known import Entry, book, is_strange, moved, program_of, replays
 from .programs.moving import settle_nodes
 from .programs.outline import Reading
 from .programs.pieces import LARGE, lengths, strangers
+from .programs.segment import Segment
 from .tiers import LARGEST
 
 
@@ -71,6 +72,32 @@ def replay(pending: list[Node], live: list[Node],
         ran.append("native")
         return []
     return _replay(entry, pending, live, arrays)
+
+
+def known(pending: list[Node]) -> Entry | None:
+    """The graph that is pending, if it has come before and can be begun (Note: head starts)."""
+    entry = replays.get(tuple(map(_signature, pending))) or moved(pending)
+    if entry is None or entry.program is None:
+        return None
+    if entry.ahead is None:
+        entry.ahead = ahead_of(entry.family.outline, entry.program) or False
+    return entry if entry.ahead else None
+
+
+def finish(entry: Entry, pending: list[Node], live: list[Node]) -> list[Node]:
+    """Give what was begun, which is pending first, its values; it promises what ``native.replay`` says."""
+    assert entry.ahead
+    entry.used = True
+    arrays = entry.ahead.finish(pending)
+    return [] if arrays is None else _replay(entry, pending, live, arrays) or []
+
+
+def modelled(pending: list[Node]) -> float | None:
+    """The modelled nanoseconds of what is pending, if it is a graph that has come before."""
+    entry = replays.get(tuple(map(_signature, pending)))
+    if entry is None or entry.program is None:
+        return None
+    return sum(part.nanoseconds for part in entry.program.parts if isinstance(part, Segment))
 
 
 def _replay(entry: Entry, pending: list[Node], live: list[Node],

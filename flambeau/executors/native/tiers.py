@@ -41,10 +41,14 @@ class Rent:
 
 
 class Ledger:
-    """What the process has interpreted so far."""
+    """What the process has interpreted so far.
+
+    ``at_once``: what comes now is a part of a graph that has a program, and gets its own (Note: head starts).
+    """
 
     def __init__(self) -> None:
         self.total = 0.0
+        self.at_once = False
         self.met: dict[int, float] = {}     # what graphs of certain operators cost before they got an outline
 
     def is_early(self, nodes: list[Node]) -> bool:

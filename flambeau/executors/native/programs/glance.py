@@ -63,14 +63,61 @@ def none(pending: list[Node]) -> None:
 def glance_at(outline: Outline, program: Program) -> Glance:
     """The glance of a graph that has just been run."""
     segment = program.parts[0]
+    tables = _tables_of(outline, program)
+    if tables is None or not isinstance(segment, Segment):
+        return none
+    glance = _method("glance", _memory(tables, segment, len(outline.forms)))
+    return glance if segment.is_short else _helped(glance, segment)
+
+
+class Ahead:
+    """A known graph that can be begun, to run while others are recorded (Note: driving ahead)."""
+
+    __slots__ = ("_memory", "_begin", "_finish", "_segment")
+
+    def __init__(self, memory: Any, segment: Segment) -> None:
+        self._memory = memory
+        self._begin, self._finish = _method("begin", memory), _method("finish", memory)
+        self._segment = segment
+
+    def begin(self, pending: list[Node]) -> bool:
+        """Begin to compute pending nodes, if they are the graph; they stay pending."""
+        if self._begin(pending) is not True:
+            return False
+        segment, crew = self._segment, team()
+        segment.header[runtime.TEAM] = crew.address
+        crew.launch(segment.address, settings.threads - 1, segment.scratch)
+        return True
+
+    def finish(self, pending: list[Node]) -> list[Any] | None:
+        """Give the nodes, the first ones pending, their values; a list of arrays if a kernel has failed."""
+        if not self._memory[at.LIVE]:   # an interrupt fell between
+            return None
+        header, address, crew = self._segment.header, self._segment.address, team()
+        crew.join(address)
+        header[runtime.TEAM] = 0
+        if not header[runtime.COMPLETED]:   # likewise
+            crew.run(address)
+        found = self._finish(pending)
+        return found if found.__class__ is list else None
+
+
+def ahead_of(outline: Outline, program: Program) -> Ahead | None:
+    """How to begin a graph that has been run; None if it is computed in one go alone."""
+    segment = program.parts[0]
+    tables = _tables_of(outline, program)
+    if tables is None or not isinstance(segment, Segment):
+        return None
+    return Ahead(_memory(tables, segment, len(outline.forms)), segment)
+
+
+def _tables_of(outline: Outline, program: Program) -> list[Rows] | None:
+    """The same, or None for what is no short list of one segment."""
+    segment = program.parts[0]
     if not (KEEP and isinstance(segment, Segment) and len(program.parts) == 1
             and len(outline.forms) <= _NODES) or not layout_is_known():
-        return none
-    tables = _tables(outline, program, segment)
-    if tables is None:
-        return none
-    glance = _method(tables, segment, len(outline.forms))
-    return glance if segment.is_short else _helped(glance, segment)
+        return None
+    return _tables(outline, program, segment)
 
 
 def _tables(outline: Outline, program: Program, segment: Segment) -> list[Rows] | None:
@@ -121,8 +168,8 @@ def _number_rows(program: Program, segment: Segment, last: int) -> Rows | None:
     return rows
 
 
-def _method(tables: list[Rows], segment: Segment, nodes: int) -> Glance:
-    """Lay the tables out in memory, and bind the native function to them."""
+def _memory(tables: list[Rows], segment: Segment, nodes: int) -> Any:
+    """Tables as they lie in memory."""
     sizes = [len(rows) * width for rows, width in zip(tables, at.WIDTHS)]
     leaves = len(tables[at.FIRST])
     room = 1 << (2 * leaves).bit_length()
@@ -136,7 +183,7 @@ def _method(tables: list[Rows], segment: Segment, nodes: int) -> Glance:
     memory[at.PROGRAM:at.ROOM + 1] = (
         segment.address, segment.form.slots, arena.cell_address, base + 8 * first, address_of(python_table()),
         not segment.is_short, base + 8 * (first + nodes + 2 * leaves), room)
-    return _new_function(memory)
+    return memory
 
 
 def _helped(glance: Glance, segment: Segment) -> Glance:
@@ -172,11 +219,11 @@ _BUILT_IN = type(len)
 _kept: dict[str, Any] = {}      # for ever, since native code refers to it
 
 
-def _new_function(memory: Any) -> Glance:
+def _method(name: str, memory: Any) -> Glance:
     """A built-in function that has this memory."""
-    if "method" not in _kept:
-        _kept["method"] = Method(b"glance", index(glancing.entries()["glance"]), ONE_ARGUMENT, None)
-    found: Glance = _kept["method"].of(memory)
+    if name not in _kept:
+        _kept[name] = Method(name.encode(), index(glancing.entries()[name]), ONE_ARGUMENT, None)
+    found: Glance = _kept[name].of(memory)
     return found
 
 
@@ -193,6 +240,7 @@ def python_table() -> Any:
         table[at.NUMPY] = numpy_table()
         table[at.SETTLED_AT] = slot_of(Signature, "settled")
         table[at.START] = index(runtime.entries()["start"])
+        table[at.BIND] = index(runtime.entries()["bind"])
         _kept["python"] = table
     return _kept["python"]
 

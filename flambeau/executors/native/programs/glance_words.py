@@ -30,10 +30,11 @@ WIDTHS = 3, 2, 3, 4, 1, ROW_WORDS, 2, 2, 4
 # Beside each table's address and number of rows: the program, its number of slots, where the arena's address
 # stands, room for pointers to nodes and leaves and for shifts, Python's functions and objects, whether it is
 # so long that others get the interpreter lock meanwhile, room for a set of leaves, its size (a power of two),
-# whether it was found in the book since somebody asked, and room for a number of elements.
-(PROGRAM, SLOTS, ARENA, FOUND, PYTHON, LONG, SET, ROOM, USED,
- COUNT) = range(2 * len(TABLES), 2 * len(TABLES) + 10)
-HEADER_WORDS = COUNT + 1
+# whether it was found in the book since somebody asked, room for a number of elements, and the lists of nodes
+# and of arrays while it runs ahead, or zeros.
+(PROGRAM, SLOTS, ARENA, FOUND, PYTHON, LONG, SET, ROOM, USED, COUNT, LIVE,
+ VALUES) = range(2 * len(TABLES), 2 * len(TABLES) + 12)
+HEADER_WORDS = VALUES + 1
 FLOAT, DOUBLE, HALF, BFLOAT, INTEGER, INT32, INT16, INT8, UINT8 = range(9)
 MIXER = 0x9E3779B97F4A7C15 - (1 << 64)     # 2 ** 64 by the golden ratio: neighbours come to lie apart
 # The book: the functions and objects of Python, how many places it has (a power of two), and at each place
@@ -42,7 +43,7 @@ BOOK_PYTHON, BOOK_SIZE, BOOK_PLACES = range(3)
 
 # The table of what is Python's and NumPy's.
 (NONE, TRUE, EMPTY, NODE_TYPE, HOLD, LET_GO, NEW_LIST, SLICE, SET_SLICE, AS_DOUBLE, AS_INTEGER, OCCURRED,
- FORGET, NUMPY, START, SETTLED_AT, RELEASE, TAKE, NEW_INTEGER) = range(19)
+ FORGET, NUMPY, START, SETTLED_AT, RELEASE, TAKE, BIND, NEW_INTEGER) = range(20)
 
 OPERANDS_AT, SIGNATURE_AT, SITE_AT, VALUE_AT = 16, 24, 32, 40   # slots lie in alphabetical order
 

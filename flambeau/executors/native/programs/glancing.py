@@ -17,6 +17,7 @@ from .glance_filling import fill_arrays, write_numbers
 from .glance_words import (
     AGAIN,
     ARENA,
+    BIND,
     BOOK_PLACES,
     BOOK_PYTHON,
     BOOK_SIZE,
@@ -25,6 +26,7 @@ from .glance_words import (
     GIVEN,
     HOLD,
     LET_GO,
+    LIVE,
     LONG,
     MIXER,
     NEW_INTEGER,
@@ -48,6 +50,7 @@ from .glance_words import (
     TRUE,
     USED,
     VALUE_AT,
+    VALUES,
     GlanceCode,
     settled,
 )
@@ -185,10 +188,10 @@ def _give(module: Module) -> Function:
     return f
 
 
-def _attempt(module: Module) -> Function:
-    """Run the graph: 1, or 0 where that is for others to do, and nothing was changed; -1 on an error."""
+def _prepare(module: Module) -> Function:
+    """Make the graph ready to run: 1, or 0 where that is for others to do; -1 on an error."""
     fits, numbers, fill = _fits(module), write_numbers(module), fill_arrays(module)
-    with module.helper("attempt", [("ptr", "%glance"), ("ptr", "%live"), ("ptr", "%values")], "i64") as f:
+    with module.helper("prepare", [("ptr", "%glance"), ("ptr", "%live"), ("ptr", "%values")], "i64") as f:
         c = GlanceCode(f, "%glance")
         program = c.word(PROGRAM, "ptr")
         c.refuse_unless(c.same(c.get(c.word(ARENA, "ptr"), 0), c.get(program, 8 * runtime.BOUND)))
@@ -198,6 +201,15 @@ def _attempt(module: Module) -> Function:
         with f.otherwise(c.equal(filled, 1)):
             f.give(filled)
         f.write("ptr", "%values", f.at(program, runtime.ARRAYS, "i64"), 8)
+        f.give(1)
+    return f
+
+
+def _run(module: Module) -> Function:
+    """Run what is ready: 1, or 0 where that is for others to do, and nothing was changed."""
+    with module.helper("run_it", [("ptr", "%glance")], "i64") as f:
+        c = GlanceCode(f, "%glance")
+        program = c.word(PROGRAM, "ptr")
         long = f.compare("ne", c.word(LONG), 0)
         unbound = f.variable("i64", 0)
         with f.when(long):
@@ -211,10 +223,21 @@ def _attempt(module: Module) -> Function:
     return f
 
 
-def _glance(module: Module) -> Function:
-    """``glance`` of the memory at an address."""
-    attempt, give = _attempt(module), _give(module)
-    with module.helper("look", [("ptr", "%glance"), ("ptr", "%pending")], "ptr") as f:
+def _bind(module: Module) -> Function:
+    """Bind the arrays of what is ready, for others to run: 1, or 0 as above."""
+    with module.helper("bind_it", [("ptr", "%glance")], "i64") as f:
+        c = GlanceCode(f, "%glance")
+        c.refuse_unless(c.equal(c.call(BIND, f"ptr {c.word(PROGRAM, 'ptr')}", "i64"), 0))
+        f.give(1)
+    return f
+
+
+def _ready(module: Module, name: str, go: Function, prepare: Function) -> Function:
+    """Lists of pending nodes and of their program's arrays, in LIVE and VALUES, after ``go``.
+
+    None where nothing was done, or null on an error; True otherwise.
+    """
+    with module.helper(name, [("ptr", "%glance"), ("ptr", "%pending")], "ptr") as f:
         c = GlanceCode(f, "%glance")
         count = c.word(2 * NODES + 1)
         live = c.call(SLICE, f"ptr %pending, i64 0, i64 {count}")
@@ -224,25 +247,53 @@ def _glance(module: Module) -> Function:
         with f.when(c.same(values, "null")):
             c.tell(LET_GO, live)
             f.give("null")
-        done = str(f.run(attempt, c.memory, live, values))
-        with f.otherwise(c.equal(done, 1)):
+        done = f.variable("i64", str(f.run(prepare, c.memory, live, values)))
+        with f.when(c.equal(done.get(), 1)):
+            done.set(str(f.run(go, c.memory)))
+        with f.otherwise(c.equal(done.get(), 1)):
             c.tell(LET_GO, values)
             c.tell(LET_GO, live)
-            with f.when(c.equal(done, -1)):
+            with f.when(c.equal(done.get(), -1)):
                 f.give("null")
             c.tell(HOLD, c.object(NONE))
             f.give(c.object(NONE))
-        program = c.word(PROGRAM, "ptr")
+        f.write("ptr", live, c.place(LIVE), 8)
+        f.write("ptr", values, c.place(VALUES), 8)
+        c.tell(HOLD, c.object(TRUE))
+        f.give(c.object(TRUE))
+    return f
+
+
+def _hand_out(module: Module) -> Function:
+    """Give the nodes in LIVE their values: True; or VALUES, if a kernel has failed."""
+    give = _give(module)
+    with module.helper("hand_out", [("ptr", "%glance"), ("ptr", "%pending")], "ptr") as f:
+        c = GlanceCode(f, "%glance")
+        live, values, program = c.word(LIVE, "ptr"), c.word(VALUES, "ptr"), c.word(PROGRAM, "ptr")
+        f.write("ptr", "null", c.place(LIVE), 8)
         with f.otherwise(c.equal(c.get(program, 8 * runtime.FAILED, "i64"), 0)):
             c.tell(LET_GO, live)
             f.give(values)
         f.write("i64", 0, f.at(program, runtime.COMPLETED, "i64"), 8)
+        count = c.word(2 * NODES + 1)
         f.effect(f"{f.name()} = call i32 {c.object(SET_SLICE)}(ptr %pending, i64 0, i64 {count}, ptr null)")
         f.run(give, c.memory, live, values)
         c.tell(LET_GO, values)
         c.tell(LET_GO, live)
         c.tell(HOLD, c.object(TRUE))
         f.give(c.object(TRUE))
+    return f
+
+
+def _glance(module: Module, ready: Function, hand_out: Function) -> Function:
+    """``glance`` of the memory at an address."""
+    with module.helper("look", [("ptr", "%glance"), ("ptr", "%pending")], "ptr") as f:
+        c = GlanceCode(f, "%glance")
+        done = str(f.run(ready, c.memory, "%pending"))
+        with f.otherwise(c.same(done, c.object(TRUE))):
+            f.give(done)
+        c.tell(LET_GO, done)
+        f.give(str(f.run(hand_out, c.memory, "%pending")))
     return f
 
 
@@ -306,12 +357,18 @@ def entries() -> str:
     True: pending nodes were computed, and are pending no more. None: it is another graph, or one to be
     computed as others are. A list: the arrays of a program in which a kernel has failed.
 
+    ``begin(self, pending)`` does all that comes before the program runs, and says True or None;
+    ``finish(self, pending)`` all that comes after it, and says what ``glance`` does. (Note: driving ahead)
+
     ``look_up(self, pending)`` is the same for the book's glances (``book.py``), after pending nodes that
     nobody needs were let go of; instead of True it says how many were computed.
     """
     module = Module()
-    glance = _glance(module)
-    with module.function("glance", [("ptr", "%self"), ("ptr", "%pending")], "ptr") as f:
-        f.give(str(f.run(glance, f.read("ptr", f.at("%self", DATA_AT, "i8"), 8), "%pending")))
+    prepare, hand_out = _prepare(module), _hand_out(module)
+    glance = _glance(module, _ready(module, "ready", _run(module), prepare), hand_out)
+    begin = _ready(module, "begun", _bind(module), prepare)
+    for name, function in (("glance", glance), ("begin", begin), ("finish", hand_out)):
+        with module.function(name, [("ptr", "%self"), ("ptr", "%pending")], "ptr") as f:
+            f.give(str(f.run(function, f.read("ptr", f.at("%self", DATA_AT, "i8"), 8), "%pending")))
     _look_up(module, glance)
     return module.text()

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from operator import attrgetter
-from typing import Any
+from typing import Any, Literal
 from weakref import ref
 
 from ....graph.node import Node, Signature
@@ -27,7 +27,7 @@ from . import kept, runtime
 from .arrangement import Arrangement, form_of
 from .book import Book, was_used
 from .dump import dump
-from .glance import Glance
+from .glance import Ahead, Glance
 from .moving import apart, read_apart, settle, settle_nodes, without_places
 from .outline import Outline, Reading
 from .pattern import Pattern, Plans
@@ -69,11 +69,11 @@ class Entry:
     """A graph that was seen: its signatures, its program once it has one, and what came after it.
 
     ``used``: since it was last considered whether to forget it. ``glance``: made when it is found again
-    (Note: glances).
+    (Note: glances). ``ahead``: made when it is begun first; False if it cannot be.
     """
 
     __slots__ = ("family", "signatures", "program", "native", "rent", "following", "used", "glance",
-                 "__weakref__")
+                 "ahead", "__weakref__")
 
     def __init__(self, family: Family, reading: Reading) -> None:
         self.family = family
@@ -84,6 +84,7 @@ class Entry:
         self.following: Callable[[], Entry | None] = _nothing
         self.used = False
         self.glance: Glance | None = None
+        self.ahead: Ahead | Literal[False] | None = None
 
 
 def _nothing() -> None:
@@ -109,7 +110,8 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
     if expected is not None and expected.signatures == reading.signatures \
             and expected.family.outline.fits(reading.counts, nodes, reading.flat):
         entry = expected
-    elif not forced and ledger.is_first(reading.forms(), nodes) and not ledger.buys_at_once(nodes):
+    elif not (forced or ledger.at_once) and ledger.is_first(reading.forms(), nodes) \
+            and not ledger.buys_at_once(nodes):
         return None
     else:
         entry = _find(reading, _latest.family.following() if _latest is not None else None)
@@ -119,8 +121,8 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
     entry.used = True
     _latest = entry
     if entry.program is None and entry.native \
-            and (forced or ledger.buys(entry.rent, entry.family.rent, nodes,
-                                      entry.family.pattern is not None)):
+            and (forced or ledger.at_once
+                 or ledger.buys(entry.rent, entry.family.rent, nodes, entry.family.pattern is not None)):
         reading.flat.clear()    # planning asks who refers to a node
         if entry.family.pattern is None:
             ran.append("new")

@@ -7,6 +7,9 @@ helpers take the last ones: so it mostly finds in its core's cache what it compu
 they do in theirs. A helper that comes late, or never, costs nothing but its help, and a busy machine balances
 itself. Results do not depend on who runs which task.
 
+Note: driving ahead. A program may also be *launched*: the first helper that is awake drives it, while the
+thread that launched it goes on, and helps once it *joins*. If no helper has begun by then, it drives.
+
 Memory that both sides know, in 64-bit words:
 
     program:  PATCHES, PATCH_TABLE, ARRAYS, STEPS, FIRST, LAST, SCRATCH, ARRAY_TYPE, FAILED, COMPLETED, TEAM,
@@ -14,7 +17,8 @@ Memory that both sides know, in 64-bit words:
               BOUND (where the arena was when addresses in it were written)
     step:     FUNCTION, WORDS, TASKS, GRAIN, TAKEN, FINISHED, STATUS (an address or 0), HELPED
     patch:    address of a word, position in ARRAYS, bytes to add
-    team:     POSITION (-1: over), PROGRAM, ACTIVE, LIMIT, ROUND, QUIT, then a mutex and a condition
+    team:     POSITION (-1: over), PROGRAM, ACTIVE, LIMIT, ROUND, QUIT, LAUNCHED (nobody drives the program
+              yet), then a mutex and a condition
 
 ``ARRAYS`` is the address of a list of NumPy array objects; the pointers to their data are read here (Note:
 array objects).
@@ -47,11 +51,12 @@ from .objects import (
 PROGRAM_WORDS = 16
 FUNCTION, WORDS, TASKS, GRAIN, TAKEN, FINISHED, STATUS, HELPED = range(8)
 STEP_WORDS = 8
-POSITION, PROGRAM, ACTIVE, LIMIT, ROUND, QUIT = range(6)
+POSITION, PROGRAM, ACTIVE, LIMIT, ROUND, QUIT, LAUNCHED = range(7)
 TEAM_WORDS = 64
 MUTEX, CONDITION = 16, 40
 
 _SPINS = 4000  # rounds of waiting before a thread offers its core to others
+_LINGERS = 4000     # the same before a helper sleeps that ran a program ahead
 
 
 def layout_is_known() -> bool:
@@ -159,9 +164,9 @@ def _pause(f: Function, spins: Any) -> None:
 
 
 def _drive(module: Module, share: Function) -> Function:
-    """``run(program)``: steps FIRST to LAST; FAILED is 1 + the step whose status was set; then COMPLETED."""
-    with module.function("run", [("ptr", "%program")]) as f:
-        steps, scratch = _get(f, "%program", STEPS, "ptr"), _get(f, "%program", SCRATCH, "ptr")
+    """Run steps FIRST to LAST; FAILED is 1 + the step whose status was set; then COMPLETED."""
+    with module.helper("drive", [("ptr", "%program"), ("ptr", "%scratch")]) as f:
+        steps, scratch = _get(f, "%program", STEPS, "ptr"), "%scratch"
         team = _get(f, "%program", TEAM, "ptr")
         shared = f.emit(f"icmp ne ptr {team}, null")
         at = f.variable("i64", _get(f, "%program", FIRST))
@@ -197,26 +202,34 @@ def _drive(module: Module, share: Function) -> Function:
 
 
 def _start(module: Module, bind: Function, drive: Function) -> None:
-    """``i64 start(program)``: bind, and run if that went well; what ``bind`` gives."""
+    """``run(program)``; ``i64 start(program)``: bind, and run if that went well; what ``bind`` gives."""
+    with module.function("run", [("ptr", "%program")]) as f:
+        f.run(drive, "%program", _get(f, "%program", SCRATCH, "ptr"))
     with module.function("start", [("ptr", "%program")], "i64") as f:
         bound = f.run(bind, "%program")
         assert bound is not None
         with f.when(f.compare("eq", bound, 0)):
-            f.run(drive, "%program")
+            f.run(drive, "%program", _get(f, "%program", SCRATCH, "ptr"))
         f.give(bound)
 
 
-def _team(module: Module, share: Function) -> None:
-    """``open(team, program, helpers)``, ``close(team)`` for the driver; ``serve`` for a helper."""
-    with module.function("open", [("ptr", "%team"), ("ptr", "%program"), ("i64", "%helpers")]) as f:
-        _locked(f, "lock")
-        f.write("i64", "%helpers", _field(f, "%team", LIMIT), 8)
-        f.write("ptr", "%program", _field(f, "%team", PROGRAM), 8)
-        f.effect(f"store atomic i64 -2, ptr {_field(f, '%team', POSITION)} release, align 8")
-        f.write("i64", f.add(_get(f, "%team", ROUND), 1), _field(f, "%team", ROUND), 8)
-        _wake(f)
-        _locked(f, "unlock")
-    with module.function("close", [("ptr", "%team")]) as f:
+def _team(module: Module, share: Function, drive: Function) -> None:
+    """``open(team, program, helpers)``, ``close(team)`` for the driver; ``serve`` for a helper.
+
+    ``launch(team, program, helpers)`` is ``open`` for who does not drive, and ``join(team, program)`` closes.
+    """
+    help_with = _help(module, share)
+    for name, word in (("open", 0), ("launch", 1)):
+        with module.function(name, [("ptr", "%team"), ("ptr", "%program"), ("i64", "%helpers")]) as f:
+            _locked(f, "lock")
+            f.write("i64", "%helpers", _field(f, "%team", LIMIT), 8)
+            f.write("ptr", "%program", _field(f, "%team", PROGRAM), 8)
+            f.write("i64", word, _field(f, "%team", LAUNCHED), 8)
+            f.effect(f"store atomic i64 -2, ptr {_field(f, '%team', POSITION)} release, align 8")
+            f.write("i64", f.add(_get(f, "%team", ROUND), 1), _field(f, "%team", ROUND), 8)
+            _wake(f)
+            _locked(f, "unlock")
+    with module.helper("finish", [("ptr", "%team")]) as f:
         _locked(f, "lock")
         f.write("ptr", "null", _field(f, "%team", PROGRAM), 8)
         f.effect(f"store atomic i64 -1, ptr {_field(f, '%team', POSITION)} release, align 8")
@@ -226,12 +239,25 @@ def _team(module: Module, share: Function) -> None:
             active = f.emit(f"load atomic i64, ptr {_field(f, '%team', ACTIVE)} acquire, align 8")
             leave(f.compare("sle", active, 0))
             _pause(f, spins)
+    finish = f
+    with module.function("close", [("ptr", "%team")]) as f:
+        f.run(finish, "%team")
+    with module.function("join", [("ptr", "%team"), ("ptr", "%program")]) as f:
+        _locked(f, "lock")
+        launched = _take_launched(f)
+        _locked(f, "unlock")
+        scratch = _get(f, "%program", SCRATCH, "ptr")
+        with f.when(launched):
+            f.run(drive, "%program", scratch)
+        with f.otherwise(launched):
+            f.run(help_with, "%team", scratch, "%program")
+        f.run(finish, "%team")
     with module.function("quit", [("ptr", "%team")]) as f:
         _locked(f, "lock")
         f.write("i64", 1, _field(f, "%team", QUIT), 8)
         _wake(f)
         _locked(f, "unlock")
-    _serve(module, share)
+    _serve(module, help_with, drive)
     with module.function("prepare", [("ptr", "%team")]) as f:
         mutex, condition = _field(f, "%team", MUTEX), _field(f, "%team", CONDITION)
         f.effect(f"{f.name()} = call i32 @pthread_mutex_init(ptr {mutex}, ptr null)")
@@ -251,7 +277,14 @@ def _wake(f: Function) -> None:
     f.effect(f"{f.name()} = call i32 @pthread_cond_broadcast(ptr {_field(f, '%team', CONDITION)})")
 
 
-def _serve(module: Module, share: Function) -> None:
+def _take_launched(f: Function) -> str:
+    """Whether nobody drives the program yet: whoever asks (the mutex is locked) does now."""
+    launched = f.compare("ne", _get(f, "%team", LAUNCHED), 0)
+    f.write("i64", 0, _field(f, "%team", LAUNCHED), 8)
+    return launched
+
+
+def _serve(module: Module, help_with: Function, drive: Function) -> None:
     with module.function("serve", [("ptr", "%team"), ("ptr", "%scratch"), ("i64", "%size")], "i64") as f:
         seen = f.variable("i64", 0)
         f.declarations["declare i32 @pthread_cond_wait(ptr, ptr)"] = None
@@ -270,25 +303,44 @@ def _serve(module: Module, share: Function) -> None:
                          f"ptr {_field(f, '%team', MUTEX)})")
             seen.set(_get(f, "%team", ROUND))
             f.effect(f"{f.name()} = atomicrmw add ptr {_field(f, '%team', ACTIVE)}, i64 1 acq_rel")
+            launched = _take_launched(f)
             _locked(f, "unlock")
-            _help(f, share, program)
+            with f.when(launched):
+                f.run(drive, program, "%scratch")
+            with f.otherwise(launched):
+                f.run(help_with, "%team", "%scratch", program)
             f.effect(f"{f.name()} = atomicrmw sub ptr {_field(f, '%team', ACTIVE)}, i64 1 acq_rel")
+            with f.when(launched):
+                _linger(f, seen.get())
 
 
-def _help(f: Function, share: Function, program: str) -> None:
-    """Take part in a program's large steps until it is over."""
-    steps = _get(f, program, STEPS, "ptr")
-    before, spins = f.variable("i64", -2), f.variable("i64", 0)
+def _linger(f: Function, seen: str) -> None:
+    """Stay awake for a moment: the other part of a graph follows the one that ran ahead."""
+    spins = f.variable("i64", 0)
     with f.forever() as leave:
-        at = f.emit(f"load atomic i64, ptr {_field(f, '%team', POSITION)} acquire, align 8")
-        leave(f.compare("eq", at, -1))
-        moved = f.compare("ne", at, before.get())
-        with f.when(moved):
-            before.set(at)
-            spins.set(0)
-            f.run(share, f.at(steps, f.mul(at, STEP_WORDS), "i64"), "%scratch")
-        with f.otherwise(moved):
-            _pause(f, spins)
+        current = f.emit(f"load atomic i64, ptr {_field(f, '%team', ROUND)} acquire, align 8")
+        leave(f.compare("ne", current, seen))
+        leave(f.compare("sge", spins.get(), _LINGERS))
+        f.pause()
+        spins.set(f.add(spins.get(), 1))
+
+
+def _help(module: Module, share: Function) -> Function:
+    """Take part in a program's large steps until it is over."""
+    with module.helper("help_with", [("ptr", "%team"), ("ptr", "%scratch"), ("ptr", "%program")]) as f:
+        steps = _get(f, "%program", STEPS, "ptr")
+        before, spins = f.variable("i64", -2), f.variable("i64", 0)
+        with f.forever() as leave:
+            at = f.emit(f"load atomic i64, ptr {_field(f, '%team', POSITION)} acquire, align 8")
+            leave(f.compare("eq", at, -1))
+            moved = f.compare("ne", at, before.get())
+            with f.when(moved):
+                before.set(at)
+                spins.set(0)
+                f.run(share, f.at(steps, f.mul(at, STEP_WORDS), "i64"), "%scratch")
+            with f.otherwise(moved):
+                _pause(f, spins)
+    return f
 
 
 @kernels("runtime")
@@ -298,6 +350,7 @@ def entries() -> str:
     memory = Memory(module)
     handler(module, memory)
     new_arrays(module, new_array(module, memory))
-    _start(module, _bind(module), _drive(module, _share(module, False)))
-    _team(module, _share(module, True))
+    drive = _drive(module, _share(module, False))
+    _start(module, _bind(module), drive)
+    _team(module, _share(module, True), drive)
     return module.text()

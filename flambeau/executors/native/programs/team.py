@@ -27,6 +27,9 @@ class Team:
         self.address = raw + -raw % 64
         self._prepare = _function(native["prepare"], 1)
         self._open = _function(native["open"], 3)
+        self._launch = _function(native["launch"], 3)
+        self._join = _function(native["join"], 2)
+        self._run = _function(native["run"], 1)
         self._close = _function(native["close"], 1)
         self._quit = _function(native["quit"], 1)
         self._serve = _function(native["serve"], 3)
@@ -40,6 +43,28 @@ class Team:
 
     def open(self, program: int, helpers: int, scratch: int) -> None:
         """Call the helpers to a program; each has ``scratch`` bytes for itself."""
+        self._expect(helpers, scratch)
+        self._called = True
+        self._open(self.address, program, helpers)
+
+    def launch(self, program: int, helpers: int, scratch: int) -> None:
+        """Let a helper run a program (Note: driving ahead)."""
+        self._expect(helpers, scratch)
+        self._called = True
+        self._launch(self.address, program, helpers)
+
+    def join(self, program: int) -> None:
+        """Take part in the program that was launched, until it is over."""
+        if self._called:
+            self._join(self.address, program)
+            self._called = False
+
+    def run(self, program: int) -> None:
+        """Run a program whose arrays are bound."""
+        self._run(program)
+
+    def _expect(self, helpers: int, scratch: int) -> None:
+        """Let so many helpers wait to be called."""
         if scratch > self._scratch:
             self.stop()
             self._scratch = max(scratch, 1 << 20)
@@ -47,8 +72,6 @@ class Team:
             self.close()
         while len(self._threads) < helpers:
             self._start()
-        self._called = True
-        self._open(self.address, program, helpers)
 
     def gather(self, helpers: int) -> None:
         """Wait a moment until the helpers that were called are awake: who measures does not measure that."""
