@@ -10,6 +10,7 @@ from the graphs that came and from the cost model, not from a clock. Both parts 
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any
 
 from ..config import settings
@@ -29,17 +30,18 @@ _MISSES = 1000          # first parts that were not known, beside two for each t
 
 
 class _Line:
-    """A line that looks: how many nodes it computed the last time, and how often it was as many.
+    """A line that looks: how many nodes it computed the last time, and how often it was as many since.
 
     ``first_part``: the forms of the nodes that are begun ahead, if any are; ``taken``, ``missed``: how often
-    they were, and how often they could not be.
+    they were, and how often they could not be. ``is_settled``: it is known whether any are.
     """
 
-    __slots__ = ("nodes", "rounds", "first_part", "taken", "missed")
+    __slots__ = ("nodes", "rounds", "first_part", "taken", "missed", "is_settled")
 
     def __init__(self) -> None:
         self.nodes = self.rounds = self.taken = self.missed = 0
         self.first_part: list[int] = []
+        self.is_settled = False
 
 
 class HeadStarts:
@@ -60,12 +62,15 @@ class HeadStarts:
     def study(self, nodes: list[Node], site: Site) -> None:
         """A look begins: whether the graph of this line, which came often, is to be cut from now on."""
         line = self.lines.get(site)
-        if line is None or line.rounds < _ROUNDS or line.first_part or len(nodes) != line.nodes:
+        if line is None or line.is_settled or line.rounds < _ROUNDS or len(nodes) != line.nodes:
             return
         line.rounds = 0
         engine = native.head_starts()
         time = engine.modelled(nodes) if engine is not None and settings.threads > 1 else None
-        if time is not None and time >= _LEAST_TIME:
+        if time is None:
+            return
+        line.is_settled = True
+        if time >= _LEAST_TIME:
             line.first_part = [*map(form_of, nodes[:_cut_of(nodes)])]
             self.engine = engine
 
@@ -119,19 +124,20 @@ class HeadStarts:
 def _cut_of(nodes: list[Node]) -> int:
     """Behind how many nodes to cut a graph; 0 if too many values would cross."""
     place = {id(node): i for i, node in enumerate(nodes)}
-    last = [0] * len(nodes)     # by which each is read
+    last = [*range(len(nodes))]     # by which each is read
     for i, node in enumerate(nodes):
         for operand in node.operands:
             if (k := place.get(id(operand))) is not None:
                 last[k] = i
-    best, least = 0, _CROSSING + 1
+    change = [0] * (len(nodes) + 1)
+    for i, reader in enumerate(last):
+        change[i + 1] += 1
+        change[reader + 1] -= 1
+    crossing = [*accumulate(change)]
     first, after = int(len(nodes) * _EARLIEST), int(len(nodes) * _LATEST)
     middle = (first + after) // 2
-    for cut in sorted(range(first, after), key=lambda k: abs(k - middle)):
-        crossing = sum([k >= cut for k in last[:cut]])
-        if crossing < least:
-            best, least = cut, crossing
-    return best
+    best = min(range(first, after), key=lambda cut: (crossing[cut], abs(cut - middle)))
+    return best if crossing[best] <= _CROSSING else 0
 
 
 head_starts = HeadStarts()
