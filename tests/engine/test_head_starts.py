@@ -73,12 +73,14 @@ def test_values_are_those_of_the_whole_graph(weights: list[torch.Tensor]) -> Non
     for k in range(2 * ROUNDS):
         x = torch.full((8, WIDTH), k * 0.01)
         total = _layers(x, weights).sum().item()
-        assert total == pytest.approx(float(_expected(np.full((8, WIDTH), k * 0.01), weights).sum()), rel=1e-4)
+        expected = _expected(np.full((8, WIDTH), k * 0.01), weights).sum()
+        assert total == pytest.approx(float(expected), rel=1e-4)
     line = max(head_starts.lines.values(), key=lambda line: line.taken)
     assert line.taken >= ROUNDS // 2 and line.missed <= 2
     ahead = [look for look in looks if look.cause == "head start"]
     assert len(ahead) == line.taken + line.missed
-    assert ahead[-1].computed == len(line.first_part) and looks[-1].computed == line.nodes - ahead[-1].computed
+    assert ahead[-1].computed == len(line.first_part)
+    assert looks[-1].computed == line.nodes - ahead[-1].computed
 
 
 def test_only_what_is_the_first_part_is_begun(weights: list[torch.Tensor]) -> None:
@@ -129,7 +131,8 @@ def test_a_kernel_that_fails_is_told_at_the_look(weights: list[torch.Tensor]) ->
     for k in [*range(39)] * 3 + [40, 39]:
         y = _pick(table, k, weights)
         if k < 40:
-            assert y.sum().item() == pytest.approx(float(_expected(np.ones((1, WIDTH)), weights).sum()), rel=1e-3)
+            expected = _expected(np.ones((1, WIDTH)), weights).sum()
+            assert y.sum().item() == pytest.approx(float(expected), rel=1e-3)
             continue
         assert _begun()
         with pytest.raises(IndexError) as error:
