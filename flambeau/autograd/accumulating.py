@@ -9,9 +9,8 @@ from ..graph.storage import Storage
 from ..layouts import format_of
 from ..operators.arithmetic import ADD
 from ..tensor import Tensor, record_pair
+from ..tensor.attributes import blank
 from ..tensor.inplace import write
-
-_new = object.__new__
 
 
 def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool) -> None:
@@ -27,7 +26,7 @@ def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool) -> None:
         if create_graph:
             leaf._grad = grad
         else:
-            fresh = _new(Tensor)  # a storage of its own on the same value: copying costs nothing
+            fresh = blank(Tensor)  # a storage of its own on the same value: copying costs nothing
             source = grad._storage
             if source.exposed:
                 fresh._storage, fresh._geometry = grad.clone()._storage, grad._geometry

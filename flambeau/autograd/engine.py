@@ -17,6 +17,7 @@ from ..graph.storage import Storage
 from ..operators.arithmetic import ADD
 from ..operators.reduction import unbroadcast
 from ..tensor import Tensor, overrides, record_pair, state
+from ..tensor.attributes import blank
 from ..tensor.tape import GradFn, SavedTensor
 from .accumulating import accumulate_grad, sum_with_sparse
 from .anomaly_mode import check_nan, describe_forward
@@ -221,6 +222,8 @@ def kept(fn: GradFn, position: int) -> Any:
     if found.__class__ is Storage:
         x = _new(Tensor)
         x._storage, x._geometry = found, fn.signature.outputs[~position]
+        x._requires_grad = False
+        x._grad_fn = x._counter = x._base = None
     else:
         x = found
         counter = x._counter
@@ -247,7 +250,7 @@ def unpack(fn: GradFn, saved: SavedTensor, position: int, seen: bool = False) ->
         number = ~position if saved.is_output else x._output_nr
         raise modified_error(x, saved.version, maker, number, bool(fn.trace))
     if saved.is_output and (seen or state.enabled):
-        again = _new(Tensor)
+        again = blank(Tensor)
         again._storage, again._geometry = x._storage, x._geometry
         again._grad_fn, again._output_nr, again._requires_grad = fn, ~position, True
         return again

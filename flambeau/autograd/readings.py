@@ -94,4 +94,6 @@ def tensor(grad: Any) -> Any:
     x = _new(Tensor)
     x._storage = Storage(grad[0], grad[1].stored)
     x._geometry = grad[1].geometry
+    x._requires_grad = False
+    x._grad_fn = x._counter = x._base = None
     return x

@@ -85,14 +85,15 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     out = object.__new__(Tensor)
     out._storage = Storage(storage.node, held)
     out._geometry = g
+    out._requires_grad = False
+    out._grad_fn = out._base = None
+    out._counter = INFERENCE if state.inference else None
     if state.enabled and input.requires_grad:
         signature = _signatures.get(g)
         if signature is None:
             signature = _signatures.recall(g) or \
                 _signatures.keep(g, Signature(CLONE, (), (g,), (g,), True, None))
         attach(CLONE, signature, (input,), (out,))
-    if state.inference:
-        out._counter = INFERENCE
     return out
 
 

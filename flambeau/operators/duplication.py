@@ -16,6 +16,7 @@ from ..graph.node import constant
 from ..graph.storage import Storage
 from ..size import Size
 from ..tensor import Tensor
+from ..tensor.attributes import blank
 from ..tensor.record import META_NODE
 from .protocols import PRIVATE
 from .registry import api
@@ -49,7 +50,7 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     found = memo.get(id(self))
     if found is not None:
         return found
-    out: Any = object.__new__(type(self))
+    out: Any = blank(type(self))
     memo[id(self)] = out
     out._storage, out._geometry = _copy_storage(self._storage, memo), self._geometry
     if self.requires_grad:
@@ -88,7 +89,7 @@ def _rebuild(
     requires_grad: bool,
     extras: dict[str, Any],
 ) -> Tensor:
-    out: Any = object.__new__(cls)
+    out: Any = blank(cls)
     out._storage = storage
     out._geometry = intern(Size(shape), strides, offset, dtype, storage.geometry.device)
     if requires_grad:

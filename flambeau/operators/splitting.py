@@ -93,10 +93,10 @@ def views_of(operator: Operator, input: Tensor, dim: int, sizes: Sequence[int] |
         out._geometry = part
         out._base = input if base is None else base
         out._base_version = version
-        if counter is not None:
-            out._counter = counter
-        if enabled and chain is not None:
-            out._view = (*chain, how)
+        out._counter = counter
+        out._view = (*chain, how) if enabled and chain is not None else None
+        out._requires_grad = False
+        out._grad_fn = None
         if several:
             out._multiple = True
         outs.append(out)

@@ -17,7 +17,7 @@ from typing import Any
 from .. import layouts
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, overrides
-from ..tensor.attributes import fields
+from ..tensor.attributes import blank, fields
 from ..tensor.history import detached
 
 HANDLERS: dict[str, Callable[..., Any]] = {}
@@ -27,7 +27,6 @@ FACTS = frozenset(("dim", "size", "numel", "get_device", "is_floating_point", "i
                    "result_type"))
 # Functions that say what they do by other public functions.
 COMPOSED = frozenset(("movedim", "moveaxis", "adjoint"))
-_new = object.__new__
 
 
 def handles(*names: str) -> Callable[[Any], Any]:
@@ -224,6 +223,7 @@ class SparseTensor(Tensor):
     def _become(self, other: SparseTensor) -> None:
         """Be another sparse tensor from now on: what in-place methods do."""
         before, leaf = self._entries, self.requires_grad and self.is_leaf
+        self._geometry = other._geometry
         fields(self).update({name: value for name, value in fields(other).items()
                            if name not in ("_grad_made", "_grad_of")})
         if leaf and not self.requires_grad:  # written without recording
@@ -282,7 +282,7 @@ class SparseTensor(Tensor):
 def make(cls: type, shape: Sequence[int], entries: Tensor, **own: Any) -> Any:
     """A sparse tensor of a class."""
     expect_sparse_tensors()
-    out: Any = _new(cls)
+    out: Any = blank(cls)
     out._geometry = contiguous(shape, entries.dtype, entries.device)
     out._entries = entries
     fields(out).update(own)

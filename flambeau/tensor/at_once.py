@@ -197,8 +197,9 @@ def _short(operator: Operator, x: Tensor, y: Any, attributes: tuple[Any, ...]) -
     storage.version = 0
     storage.owner = reads
     out._geometry = signature.outputs[0]
-    if state.inference:
-        out._counter = INFERENCE
+    out._requires_grad = False
+    out._grad_fn = out._base = None
+    out._counter = INFERENCE if state.inference else None
     return out
 
 
@@ -208,8 +209,9 @@ def _wait(at_once: AtOnce, signature: Signature, reads: list[Any]) -> Tensor:
     out = _new(Tensor)
     out._storage = Waits([signature, *reads])
     out._geometry = signature.outputs[0]
-    if state.inference:
-        out._counter = INFERENCE
+    out._requires_grad = False
+    out._grad_fn = out._base = None
+    out._counter = INFERENCE if state.inference else None
     return out
 
 

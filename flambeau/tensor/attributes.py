@@ -7,15 +7,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-# The handle's own fields.
+# The handle's own fields: those that each operator reads, and others.
+HOT = ("_storage", "_geometry", "_requires_grad", "_grad_fn", "_counter", "_base", "_view", "_base_version")
 PRIVATE = frozenset({
-    "_storage", "_geometry", "_requires_grad", "_grad_fn", "_output_nr", "_grad", "_base", "_view",
-    "_base_version", "_counter", "_hooks", "_accumulate", "_swapped", "_retains_grad", "_conj",
-    "_name", "_keep"})
+    *HOT, "_output_nr", "_grad", "_hooks", "_accumulate", "_swapped", "_retains_grad", "_conj", "_name",
+    "_keep"})
 
 
 class Handle:
-    """Base of tensors: its instances have a dict that ``fields`` gives, whatever ``__dict__`` says."""
+    """Base of tensors: its instances have a dict that ``fields`` gives, whatever ``__dict__`` says.
+
+    Note: hot fields. Those that each operator reads lie in slots, which Python reaches in the fewest steps. A
+    slot has no default: who makes a tensor sets ``_storage``, ``_geometry``, ``_requires_grad``,
+    ``_grad_fn``, ``_counter`` and ``_base``, and of a view (what has a ``_base``) the rest. ``blank`` does,
+    and what is hot does it itself.
+    """
+
+    __slots__ = (*HOT, "__dict__", "__weakref__")
 
     if TYPE_CHECKING:  # methods are attached by the operators
         def __getattr__(self, name: str) -> Any: ...
@@ -46,12 +54,50 @@ class Handle:
 
 
 _dict_of = vars(Handle)["__dict__"].__get__
+_slots: Any = [vars(Handle)[name] for name in HOT]
+_defaults: Any = [(vars(Handle)[name], value) for name, value in (
+    ("_requires_grad", False), ("_grad_fn", None), ("_counter", None), ("_base", None), ("_view", None),
+    ("_base_version", 0))]
+_new = object.__new__
+
+
+def blank(cls: Any) -> Any:
+    """A tensor of a class, which lacks its storage and geometry and has no history (Note: hot fields)."""
+    out = _new(cls)
+    for slot, value in _defaults:
+        slot.__set__(out, value)
+    return out
 
 
 def fields(x: Any) -> dict[str, Any]:
-    """All fields of a tensor, the handle's own among them."""
+    """What lies in a tensor's own dict, the handle's other fields among it."""
     found: dict[str, Any] = _dict_of(x)
     return found
+
+
+def become(x: Any, slots: list[Any], members: dict[str, Any]) -> None:
+    """Let a tensor have these fields (``contents``)."""
+    for slot, value in zip(_slots, slots):
+        if value is not _ABSENT:
+            slot.__set__(x, value)
+    own = _dict_of(x)
+    own.clear()
+    own.update(members)
+
+
+def contents(x: Any) -> tuple[list[Any], dict[str, Any]]:
+    """All fields of a tensor, the hot ones and the others."""
+    return [_value(slot, x) for slot in _slots], _dict_of(x).copy()
+
+
+def _value(slot: Any, x: Any) -> Any:
+    try:
+        return slot.__get__(x)
+    except AttributeError:
+        return _ABSENT
+
+
+_ABSENT = object()
 
 
 class Extras(dict[str, Any]):

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from ..graph.geometry import Geometry, intern
 from ..size import Size
+from .attributes import blank
 from .tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -134,7 +135,7 @@ class BatchedTensor(Tensor):
 def batched(physical: Tensor, level: int) -> Any:
     """The handle of one example on a tensor of all."""
     g = physical._geometry
-    out: Any = object.__new__(BatchedTensor)
+    out: Any = blank(BatchedTensor)
     out.physical = physical
     out.level = level
     out._storage = _Nowhere()

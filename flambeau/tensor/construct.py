@@ -15,14 +15,13 @@ from ..graph.node import constant
 from ..graph.recent import Recent
 from ..graph.storage import Storage
 from ..size import Size
+from .attributes import blank
 from .known import from_value, later
 from .record import META_NODE
 from .tape import INFERENCE, state
 from .tensor import Tensor, fresh
 from .waiting import Shared
 from .warned import warn
-
-_new = object.__new__
 
 
 def from_array(array: np.ndarray[Any, Any], dtype: dtypes.dtype | None = None, device: Any = None) -> Tensor:
@@ -346,7 +345,7 @@ def legacy_new(cls: type, *data: Any, dtype: Any = None, device: Any = None) -> 
                         f"({', '.join(type(d).__name__ for d in data)})")
     if cls is Tensor:
         return made
-    out: Any = _new(cls)
+    out: Any = blank(cls)
     out._storage, out._geometry = made._storage, made._geometry
     if state.inference:
         out._counter = INFERENCE

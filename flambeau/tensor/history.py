@@ -316,6 +316,8 @@ def detached(x: Tensor) -> Tensor:
     out = _new(Tensor)
     out._storage = x._storage
     out._geometry = x._geometry
+    out._requires_grad = False
+    out._grad_fn = out._counter = out._base = None
     return out
 
 

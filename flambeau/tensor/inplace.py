@@ -21,6 +21,7 @@ from ..graph.node import constant
 from ..graph.operator import Operator
 from ..graph.references import UNHELD
 from ..graph.storage import Storage
+from .attributes import blank
 from .batching import any_batched, levels, rules
 from .history import detached, edge
 from .record import interceptors, record_one, record_pair, record_value
@@ -28,7 +29,6 @@ from .tape import INFERENCE, GradFn, SavedTensor, hooks_of, state
 from .tensor import Tensor
 from .views import ambiguous_write, making_of, replay
 
-_new = object.__new__
 FEW = 1 << 12      # numbers that are written at once, if they are known
 _WRITTEN = "is being modified inplace"
 _VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
@@ -236,7 +236,7 @@ def _next_node(storage: Storage, geometry: Geometry, result: Tensor) -> Any:
     try:
         if ordered:
             return record_one(CONTIGUOUS, result)._storage.node
-        old = _new(Tensor)
+        old = blank(Tensor)
         old._storage, old._geometry = storage, stored.flat
         return record_pair(WRITE, old, result, (geometry,))._storage.node
     finally:

@@ -169,8 +169,9 @@ def later(kind: type[Later], owner: Any, geometry: Geometry) -> Tensor:
     storage.owner = owner
     storage.geometry = geometry
     out._geometry = geometry
-    if state.inference:
-        out._counter = INFERENCE
+    out._requires_grad = False
+    out._grad_fn = out._base = None
+    out._counter = INFERENCE if state.inference else None
     return out
 
 
@@ -188,6 +189,7 @@ def from_value(flat: Array, geometry: Geometry) -> Tensor:
     storage.geometry = geometry
     storage.owner = None
     out._geometry = geometry
-    if state.inference:
-        out._counter = INFERENCE
+    out._requires_grad = False
+    out._grad_fn = out._base = None
+    out._counter = INFERENCE if state.inference else None
     return out

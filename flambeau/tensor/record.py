@@ -132,6 +132,8 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
         out = _new(Tensor)
         out._geometry = geometry = geometries[0]
         out._storage = Storage(node, geometry)
+        out._requires_grad = False
+        out._grad_fn = out._counter = out._base = None
         if wants_grad:
             attach(operator, signature, operands, (out,))
         elif not taping and state.inference:
@@ -183,6 +185,8 @@ def record_one(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) 
     out = _new(Tensor)
     out._geometry = geometry = signature.outputs[0]
     out._storage = Storage(node, geometry)
+    out._requires_grad = False
+    out._grad_fn = out._counter = out._base = None
     if state.enabled:
         if x._requires_grad or (x._base is not None and x.requires_grad):
             attach_one(signature, x, out)
@@ -218,6 +222,8 @@ def record_pair(operator: Operator, a: Tensor, b: Tensor, attributes: tuple[Any,
     out = _new(Tensor)
     out._geometry = geometry = signature.outputs[0]
     out._storage = Storage(node, geometry)
+    out._requires_grad = False
+    out._grad_fn = out._counter = out._base = None
     if state.enabled:
         if (a._requires_grad or b._requires_grad or (a._base is not None and a.requires_grad)
                 or (b._base is not None and b.requires_grad)):
@@ -256,6 +262,8 @@ def record_scaled(operator: Operator, x: Tensor, number: Any) -> Tensor:
     out = _new(Tensor)
     out._geometry = geometry = signature.outputs[0]
     out._storage = Storage(node, geometry)
+    out._requires_grad = False
+    out._grad_fn = out._counter = out._base = None
     if state.enabled:
         if x._requires_grad or (x._base is not None and x.requires_grad):
             attach_scaled(signature, x, number, out)
@@ -293,6 +301,8 @@ def record_three(operator: Operator, a: Tensor, b: Tensor, c: Tensor | None) -> 
     out = _new(Tensor)
     out._geometry = geometry = signature.outputs[0]
     out._storage = Storage(node, geometry)
+    out._requires_grad = False
+    out._grad_fn = out._counter = out._base = None
     if state.enabled:
         if b._requires_grad or a.requires_grad or b.requires_grad or (c is not None and c.requires_grad):
             attach_three(signature, a, b, c, out)
@@ -314,6 +324,8 @@ def record_numbers(operator: Operator, numbers: tuple[Any, ...], attributes: tup
     out = _new(Tensor)
     out._geometry = geometry = signature.outputs[0]
     out._storage = Storage(node, geometry)
+    out._requires_grad = False
+    out._grad_fn = out._counter = out._base = None
     if not state.enabled and state.inference:
         out._counter = INFERENCE
     if len(_nodes) > settings.check_at:
@@ -349,5 +361,7 @@ def _project(node: Node, i: int, geometry: Geometry) -> Tensor:
         node = Node(projections.get((i, geometry)) or projection(i, geometry), (node,), node.site)
         _append(node)
     out._storage = Storage(node, geometry)
+    out._requires_grad = False
+    out._grad_fn = out._counter = out._base = None
     out._geometry = geometry
     return out

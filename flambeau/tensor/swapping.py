@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 
-from .attributes import fields
+from .attributes import become, contents
 from .tape import next_sequence
 from .tensor import Tensor
 
@@ -34,13 +34,12 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
     if _slots(t1) != _slots(t2):
         raise RuntimeError("Cannot swap t1 and t2 if they have different slots")
-    first, second = fields(t1).copy(), fields(t2).copy()
+    first, second = contents(t1), contents(t2)
     at = next_sequence()
     swapped[:] = [at]
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
-    for tensor, members in ((t1, second), (t2, first)):
-        fields(tensor).clear()
-        fields(tensor).update(members)
+    for tensor, found in ((t1, second), (t2, first)):
+        become(tensor, *found)
         tensor._swapped = at
         if tensor._accumulate is not None:
             tensor._accumulate.variable = tensor

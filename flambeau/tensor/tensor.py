@@ -13,7 +13,7 @@ from ..devices import CPU, device
 from ..graph.geometry import Geometry
 from ..graph.storage import Storage, VersionCounter
 from ..size import Size
-from .attributes import Handle, attributes, fields, settle
+from .attributes import Handle, attributes, become, blank, contents, settle
 from .dims import check_dim, extent_of, no_dim
 from .gradients import (
     NOT_A_LEAF,
@@ -39,18 +39,20 @@ class Tensor(Handle):
     tensor([2., 4., 6.])
     """
 
+    # These have no default (Note: hot fields, in ``attributes.py``).
     _storage: Storage
     _geometry: Geometry
-    _requires_grad = False
-    _grad_fn: Any = None
+    _requires_grad: bool
+    _grad_fn: Any
+    _counter: Any               # a version counter other than the storage's; of an inference tensor INFERENCE
+    _base: Any                  # the tensor of which this is a view
+    _view: Any                  # how to make this view from its base again (``views.chain_of``)
+    _base_version: int          # version at which a view's grad_fn was made
+
     _output_nr = 0
     _grad: Any = None
-    _base: Any = None           # the tensor of which this is a view
-    _view: Any = None           # how to make this view from its base again (``views.chain_of``)
     # whether this is a view of one of several outputs or of a custom function's: it may not be written
     _multiple: Any = False
-    _base_version = 0           # version at which a view's grad_fn was made
-    _counter: Any = None        # a version counter other than the storage's; of an inference tensor INFERENCE
     _hooks: Any = None          # gradient hooks of a leaf
     _accumulate: Any = None     # the AccumulateGrad node of a leaf, made when asked for
     _swapped = 0                # the number of nodes before torch.utils.swap_tensors gave it other contents
@@ -377,7 +379,7 @@ class Tensor(Handle):
         >>> torch.ones(1, requires_grad=True).detach().requires_grad
         False
         """
-        out = _new(Tensor)
+        out: Tensor = blank(Tensor)
         out._storage = self._storage
         out._geometry = self._geometry
         out._counter = self._counter
@@ -394,7 +396,7 @@ class Tensor(Handle):
         >>> _ = w.data.fill_(3); w
         tensor([3., 3.], requires_grad=True)
         """
-        out = _new(Tensor)
+        out: Tensor = blank(Tensor)
         out._storage = self._storage
         out._geometry = self._geometry
         out._counter = VersionCounter()
@@ -436,7 +438,7 @@ class Tensor(Handle):
     @staticmethod
     def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
         """``data``'s storage as an instance of ``cls``, a leaf."""
-        out: Any = _new(cls)
+        out: Any = blank(cls)
         out._storage = data._storage
         out._geometry = data._geometry
         if require_grad:
@@ -458,7 +460,7 @@ class Tensor(Handle):
         out: Any = _new(cls)
         # The gradient of a leaf is still the leaf's: what stands for it is computed from it.
         leaf = self._requires_grad and self._grad_fn is None and state.enabled
-        fields(out).update(fields(self.view_as(self) if leaf else self))
+        become(out, *contents(self.view_as(self) if leaf else self))
         return out
 
     __hash__ = object.__hash__
@@ -469,6 +471,7 @@ def fresh(storage: Storage, geometry: Geometry) -> Tensor:
     out = _new(Tensor)
     out._storage = storage
     out._geometry = geometry
-    if state.inference:
-        out._counter = INFERENCE
+    out._requires_grad = False
+    out._grad_fn = out._base = None
+    out._counter = INFERENCE if state.inference else None
     return out

@@ -73,6 +73,8 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
         out._base = base
         if x._multiple:
             out._multiple = x._multiple
+    out._requires_grad = False
+    out._grad_fn = out._counter = out._view = None
     if counter is None:
         out._base_version = storage.version
     elif counter is INFERENCE:
@@ -129,10 +131,10 @@ def stretch(x: Tensor, key: slice) -> Tensor | None:
     out._storage = storage = x._storage
     out._geometry = g.family.stretch(key.stop - start)[g.offset + start * g.strides[0]]
     out._base = x if base is None else base
-    if x._counter is None:
-        out._base_version = storage.version
-    else:
-        out._counter = INFERENCE
+    out._requires_grad = False
+    out._grad_fn = out._view = None
+    out._counter = x._counter
+    out._base_version = storage.version
     if state.enabled:
         if base is None:
             out._view = key
@@ -152,10 +154,10 @@ def part(x: Tensor, geometry: Geometry, how: tuple[Any, ...]) -> Tensor:
     out._storage = storage = x._storage
     out._geometry = geometry
     out._base = x if base is None else base
-    if x._counter is None:
-        out._base_version = storage.version
-    else:
-        out._counter = INFERENCE
+    out._requires_grad = False
+    out._grad_fn = out._view = None
+    out._counter = x._counter
+    out._base_version = storage.version
     if state.enabled:
         if base is None:
             out._view = how
@@ -169,6 +171,8 @@ def seen(x: Tensor, geometry: Geometry) -> Tensor:
     out = _new(Tensor)
     out._storage = x._storage
     out._geometry = geometry
+    out._requires_grad = False
+    out._grad_fn = out._counter = out._base = None
     return out
 
 
@@ -198,10 +202,10 @@ def row(x: Tensor, position: int) -> Tensor:
     out._storage = storage = x._storage
     out._geometry = found
     out._base = x if base is None else base
-    if counter is None:
-        out._base_version = storage.version
-    else:
-        out._counter = INFERENCE
+    out._requires_grad = False
+    out._grad_fn = out._view = None
+    out._counter = counter
+    out._base_version = storage.version
     if state.enabled:
         if base is None:
             out._view = position
