@@ -8,6 +8,7 @@ from ..graph.geometry import Geometry
 from ..graph.storage import Storage
 from ..layouts import format_of
 from ..operators.arithmetic import ADD
+from ..operators.definition import broadcast_shapes
 from ..tensor import Tensor, record_pair
 from ..tensor.attributes import blank
 from ..tensor.inplace import write
@@ -37,6 +38,10 @@ def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool) -> None:
     elif create_graph:
         leaf._grad = have + grad
     else:
+        if have._geometry.shape != grad._geometry.shape and (
+                broadcast_shapes([have.shape, grad.shape]) != have._geometry.shape):
+            raise RuntimeError(f"output with shape {list(have.shape)} doesn't match the broadcast shape "
+                               f"{list(grad.shape)}")
         total = record_pair(ADD, have, grad)
         have.copy_(total) if have._base is not None else _replace(have, total)
     if leaf._hooks is not None:

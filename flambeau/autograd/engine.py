@@ -85,7 +85,7 @@ class Walk:
         """The sum of two gradients for the same place."""
         if have._sparse or grad._sparse:
             return sum_with_sparse(have, grad)
-        return record_pair(ADD, have, grad)
+        return sum_of(have, grad)
 
     def follows(self, wanted: set[int] | None = None) -> bool:
         """Whether it took a shorter way, which a pass by rules has not."""
@@ -144,6 +144,14 @@ class Walk:
         for leaf, grad in self.leaf_results.values():
             if leaf._requires_grad:  # not detached since
                 accumulate_grad(leaf, grad, self.create_graph)
+
+
+def sum_of(have: Tensor, grad: Tensor) -> Tensor:
+    """The sum of two dense gradients for the same place, whose shape may have been changed unrecorded."""
+    if have._geometry.shape != grad._geometry.shape:
+        raise RuntimeError(f"Function AccumulateGrad returned an invalid gradient at index 0 - got "
+                           f"{list(grad.shape)} but expected shape compatible with {list(have.shape)}")
+    return record_pair(ADD, have, grad)
 
 
 def _checked_gradients(fn: GradFn, grads: list[Any]) -> Sequence[Any]:

@@ -88,7 +88,7 @@ def starting_gradients(roots: Sequence[Any], given: Any) -> list[Tensor]:
 
 
 def _starting_gradient(root: Any, given: Any, i: int) -> Tensor:
-    if isinstance(root, Tensor) and not root.requires_grad:
+    if isinstance(root, Tensor) and (not root.requires_grad or edge(root) is None):
         raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
     g = geometry_of(root)
     if given is None:

@@ -27,13 +27,12 @@ from ..config import settings
 from ..engine.look import check_budget
 from ..graph import pending
 from ..graph.node import Node
-from ..operators.arithmetic import ADD
-from ..tensor import Tensor, overrides, record_pair, state
+from ..tensor import Tensor, overrides, state
 from ..tensor.batching import levels
 from ..tensor.swapping import swapped
 from ..tensor.tape import GradFn
 from .accumulating import accumulate_grad, lies_as
-from .engine import SWAPPED, Walk, gradients
+from .engine import SWAPPED, Walk, gradients, sum_of
 from .readings import Gradient, reading, sums, tensor, travelling, travelling_all, turns
 from .routes import Start, Stop, numbers_of, start_at
 from .tracing import Template, Tracing, take_kept
@@ -212,7 +211,7 @@ class TemplateWalk(Walk):
             node = Node(known[0], (have[0], grad[0]), self.site)
             _append(node)
             return node, known[1]
-        total = record_pair(ADD, tensor(have), tensor(grad))
+        total = sum_of(tensor(have), tensor(grad))
         signature = total._storage.node.signature
         if signature is not None:
             sums.keep(key, (signature, reading(total._geometry, total._storage.geometry)))

@@ -78,6 +78,8 @@ def retain_grad(self: Tensor) -> None:
     """
     if not self.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if self._base is not None and self._view is None and self._grad_fn is None:
+        return      # a view that was made unrecorded
     fn = self.grad_fn
     if fn is None or self._retains_grad:
         return

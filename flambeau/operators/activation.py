@@ -82,7 +82,8 @@ def _functional_relu(input: Tensor, inplace: bool = False) -> Tensor:
 
 # --- piecewise linear ---------------------------------------------------------------------------------------
 
-LEAKY_RELU = pointwise_operator("leaky_relu", lambda m, input, negative_slope: m.leaky(input, negative_slope))
+LEAKY_RELU = pointwise_operator("leaky_relu", lambda m, input, negative_slope: m.leaky(input, negative_slope),
+                                counts=False)
 LEAKY_RELU_BACKWARD = pointwise_operator("leaky_relu_backward", lambda m, grad, input, negative_slope:
                                          m.where(input > 0, grad, grad * negative_slope), leads=1)
 refuse(LEAKY_RELU, "leaky_relu_cpu", *NOT_FLOATING, first_only=True)
@@ -113,7 +114,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 
 HARDTANH = pointwise_operator("hardtanh", lambda m, input, min_val, max_val:
-                              m.bounded(input, min_val, max_val))
+                              m.bounded(input, min_val, max_val), lies_alike=True)
 HARDTANH_BACKWARD = pointwise_operator(
     "hardtanh_backward",
     lambda m, grad, input, min_val, max_val: m.where(
@@ -206,12 +207,13 @@ api("torch", name="threshold", judge="first")(_threshold)
 
 HARDSHRINK = pointwise_operator("hardshrink", lambda m, input, lambd:
                                 m.where((input >= -lambd) & (input <= lambd), input.dtype.type(0), input),
-                                casts=True)
+                                casts=True, counts=False)
 SOFTSHRINK = pointwise_operator(
     "softshrink",
     lambda m, input, lambd: m.where(
         input > lambd, input - lambd, m.where(input < -lambd, input + lambd, input * 0)
     ),
+    counts=False,
 )
 SHRINK_BACKWARD = pointwise_operator("shrink_backward", lambda m, grad, input, lambd:
                                      m.where((input < -lambd) | (input > lambd), grad, grad.dtype.type(0)))

@@ -248,7 +248,7 @@ def _where_geometry(operands: Sequence[Any], attributes: Any) -> Geometry:
     if condition.dtype is not dtypes.bool_ and condition.dtype is not dtypes.uint8:
         raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with dtype "
                            f"{dtypes.SCALAR_NAMES[condition.dtype]}")
-    return pointwise_geometry(operands, result_dtype(operands[1:]))
+    return pointwise_geometry(operands, result_dtype(operands[1:]), counts=True)
 
 
 def _where_kernel(m: Any, condition: Any, input: Any, other: Any) -> Any:

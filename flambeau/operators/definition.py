@@ -12,8 +12,8 @@ from typing import Any
 
 from numpy import ndarray
 
-from .. import dtypes
-from ..graph.geometry import Geometry, contiguous, intern
+from .. import dtypes, layouts
+from ..graph.geometry import Geometry, contiguous, dense_like, intern
 from ..graph.operator import Operator, Price, Rows
 from ..graph.strides import dense_strides
 from ..size import Size
@@ -27,6 +27,7 @@ from .out import CONVERTED, NO_OUT, Out, store
 from .registry import NAMESPACES, api
 
 NUMBERS = (int, float, bool, complex)
+_IMAGES = (1, 3, 2, 0)     # the order of dimensions, channels last
 
 
 def parameters_of(kernel: Callable[..., Any]) -> tuple[str, ...]:
@@ -113,13 +114,20 @@ def device_of(operands: Sequence[Any]) -> Any:
     return found
 
 
-def pointwise_geometry(operands: Sequence[Any], dtype: dtypes.dtype) -> Geometry:
-    """Broadcast shape; memory in the order of the first operand of that shape."""
+def pointwise_geometry(operands: Sequence[Any], dtype: dtypes.dtype, common: dtypes.dtype | None = None,
+                       counts: bool | None = None) -> Geometry:
+    """Broadcast shape; memory in the order of the first operand of that shape.
+
+    ``common``: the type to which operands are converted first, which leaves no gaps between their elements.
+    ``counts``: whether a number is to PyTorch a tensor of another shape; None: one beside a single tensor.
+    """
     tensors = [g for g in operands if isinstance(g, Geometry)]
     if not tensors:
         raise TypeError("argument 'input' (position 1) must be Tensor, not a number")
-    first = tensors[0]
     device = device_of(tensors)
+    if common is not None:
+        tensors = [g if g.dtype is common or not g.ndim else dense_like(g.shape, g, common) for g in tensors]
+    first = tensors[0]
     ordered = True      # all of them lie row by row
     alike = True        # and have one shape
     for g in tensors:
@@ -127,10 +135,13 @@ def pointwise_geometry(operands: Sequence[Any], dtype: dtypes.dtype) -> Geometry
         alike = alike and (g is first or g.shape == first.shape)
     if alike:
         shape: tuple[int, ...] = first.shape
-        # One tensor and one number are two tensors of different shapes to PyTorch.
-        if len(tensors) > 1 or len(operands) != 2:
+        if counts is None:
+            counts = len(operands) == 2
+        if not counts or len(tensors) == len(operands):
             if ordered:
                 return contiguous(shape, dtype, device)
+            if len(shape) == 4 and all(layouts.lies_in(g.shape, g.strides, _IMAGES) for g in tensors):
+                return intern(first.shape, layouts.strides_in(shape, _IMAGES), 0, dtype, device)
             if first.is_dense and all(g.strides == first.strides for g in tensors):
                 return intern(first.shape, first.strides, 0, dtype, device)
     else:
@@ -149,12 +160,6 @@ def _aligned(g: Geometry, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 # --- pointwise operators ------------------------------------------------------------------------------------
-
-def _converts(operands: Sequence[Any], result: Geometry) -> bool:
-    """Whether an operand of the result's shape is converted to its type first."""
-    return any(isinstance(g, Geometry) and g.dtype is not result.dtype and g.shape == result.shape
-               for g in operands)
-
 
 _PROMOTIONS: dict[str, Callable[[Sequence[Any]], dtypes.dtype]] = {"same": result_dtype, "float": float_dtype}
 
@@ -181,11 +186,16 @@ def _is_other(g: Any, dtype: dtypes.dtype) -> bool:
 
 def pointwise_operator(name: str, kernel: Callable[..., Any], promotes: str = "same",
                        grad_name: str | None = None, leads: int = 0, price: Price | None = None,
-                       casts: bool = False, exact: str = "") -> Operator:
+                       casts: bool = False, exact: str = "", counts: bool | None = None,
+                       lies_alike: bool = False) -> Operator:
     """The operator of a formula on arrays.
 
     ``casts``: all operands are cast to their common type before it is computed, though a kernel computes
     16-bit types in float32; except for numbers, and tensors without dimensions, as operand ``exact``.
+
+    ``counts``: whether numbers among the operands are tensors to PyTorch (see ``pointwise_geometry``).
+
+    ``lies_alike``: the result lies in memory as the first operand does, where its extents are 1 too.
 
     ``leads``: which operand's order of dimensions the result takes before the others'.
 
@@ -195,14 +205,14 @@ def pointwise_operator(name: str, kernel: Callable[..., Any], promotes: str = "s
     promotion = _PROMOTIONS.get(promotes, result_dtype)
 
     def infer(operands: Sequence[Any], attributes: tuple[Any, ...]) -> Geometry:
-        dtype = promotion(operands)
+        common = dtype = promotion(operands)
         if promotes == "bool":
             dtype = dtypes.bool_
         elif promotes == "real":
             dtype = dtype.to_real()
-        found = pointwise_geometry((operands[leads], *operands) if leads else operands, dtype)
-        if promotes == "float" and found.is_contiguous and _converts(operands, found):
-            return contiguous(found.shape, dtype, found.device)     # extents of 1 lie as usual
+        found = pointwise_geometry((operands[leads], *operands) if leads else operands, dtype, common, counts)
+        if lies_alike and found.shape == operands[0].shape:
+            return dense_like(found.shape, operands[0], dtype)
         return found
 
     def compute(operands: Sequence[Any]) -> dtypes.dtype:

@@ -197,7 +197,8 @@ def _(ctx: Any, grad: Tensor, inner: Tensor, output: Tensor) -> Tensor:
 api("special", name="expit", out=True)(sigmoid)
 
 LOGIT = pointwise_operator("logit", lambda m, input: m.log(input / (1 - input)), "float")
-LOGIT_CLAMPED = pointwise_operator("logit", lambda m, input, eps: m.clamped_logit(input, eps), "float")
+LOGIT_CLAMPED = pointwise_operator("logit", lambda m, input, eps: m.clamped_logit(input, eps), "float",
+                                   counts=False)
 refuse(LOGIT, "logit_cpu", COMPLEX)
 refuse(LOGIT_CLAMPED, "logit_cpu", COMPLEX)
 

@@ -277,7 +277,8 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
         _require_room(input, d, index.numel())
         if extent:
             return input.clone()
-    bounds.check_index(index, -extent, extent, IndexError, bounds.out_of_bounds(d, extent))
+    if all(n for k, n in enumerate(input.shape) if k != d):
+        bounds.check_index(index, -extent, extent, IndexError, bounds.out_of_bounds(d, extent))
     if not isinstance(value, Tensor):
         value = number_for(value, input._geometry.dtype)
     return record(INDEX_FILL, (input, index, value), (d,))

@@ -183,13 +183,11 @@ def cat(tensors: Any, dim: Any = 0, *, axis: Any = None) -> Tensor:
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     dtype = _common(tensors)
-    parts = tensors
     for i, x in enumerate(tensors):
         if x._geometry.ndim == 0:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
-        if x._geometry.shape == (0,):  # of any rank, by tradition
-            parts = [y for y in tensors if y._geometry.shape != (0,)] or tensors[:1]
-            break
+    # What has no elements is of any rank, by tradition.
+    parts = [x for x in tensors if x._geometry.shape != (0,)] or tensors[:1]
     d = check_dim(dim, parts[0]._geometry.ndim)
     if dtype is not None:
         parts = [cast(x, dtype) for x in parts]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes
+from ..graph.geometry import dense_like
 from ..tensor import Tensor, assign, record
 from ..type_info import finfo
 from .comparison import where
@@ -14,7 +15,6 @@ from .definition import (
     arithmetic_dtype,
     operand,
     pointwise,
-    pointwise_geometry,
     pointwise_operator,
 )
 from .domain import BOOL, COMPLEX, bad_arguments, of_tensors, refuse, zero_gradient
@@ -340,7 +340,8 @@ def _replaced(m: Any, input: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
 
 
 def _nan_geometry(operands: Sequence[Any], attributes: Any) -> Any:
-    return pointwise_geometry(operands[:1], operands[0].dtype)
+    g = operands[0]
+    return dense_like(g.shape, g, g.dtype)
 
 
 def _nan_compute(operands: Sequence[Any]) -> dtypes.dtype | None:

@@ -345,6 +345,8 @@ def _folded_geometry(a: Geometry, b: Geometry) -> Geometry:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({one[0]}x{one[1]} and {two[0]}x{two[1]})"
         )
+    if a.ndim == 2:
+        refuse_bool(a, "bmm", a, b)
     require_same_dtype(a, b)
     refuse_bool(a, "addmm_impl_cpu_", a, b)
     return contiguous((*(outer if b.ndim == 2 else other), rows, columns), a.dtype, a.device)

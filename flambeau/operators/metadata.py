@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -43,7 +44,7 @@ def _adopt(x: Tensor, viewed: Tensor) -> Tensor:
     if viewed._requires_grad and viewed._grad_fn is not None:
         x._grad_fn, x._output_nr, x._requires_grad = viewed._grad_fn, viewed._output_nr, True
     elif x._base is None and x._grad_fn is not None and before.shape != x._geometry.shape:
-        x._grad_fn, x._output_nr = SummedToShape(edge(x), before.shape), 0
+        x._grad_fn, x._output_nr = _summed_to_shape(x._grad_fn.name())(edge(x), before.shape), 0
     return x
 
 
@@ -73,6 +74,12 @@ class SummedToShape(GradFn):
     def run(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         """The sum."""
         return (None if grads[0] is None else grads[0].sum_to_size(self.shape),)
+
+
+@lru_cache(256)
+def _summed_to_shape(name: str) -> type[SummedToShape]:
+    """The class under the name of what the result was computed by, which users see."""
+    return type(name, (SummedToShape,), {"__slots__": (), "__module__": "torch.autograd"})
 
 
 def _in_place(name: str, function: Callable[..., Tensor]) -> None:

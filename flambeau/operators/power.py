@@ -59,7 +59,7 @@ POW_NUMBER = pointwise_operator("pow", lambda m, input, exponent: m.integer_safe
 POW = pointwise_operator("pow", lambda m, input, exponent: m.integer_safe_power(input, exponent),
                          grad_name="PowBackward1", casts=True)
 NUMBER_POW = pointwise_operator("pow", lambda m, input, exponent: m.integer_safe_power(input, exponent),
-                                grad_name="PowBackward2", casts=True)
+                                grad_name="PowBackward2", casts=True, counts=False)
 
 
 @POW_REDUCED.derivative("input", keeps="input")

@@ -74,7 +74,7 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 
 ROUND = pointwise_operator("round", lambda m, input: m.rint(input) if input.dtype.kind == "f" else input)
 ROUND_DECIMALS = pointwise_operator("round", lambda m, input, decimals: m.rounded_to(input, int(decimals)),
-                                    grad_name="RoundBackward1")
+                                    grad_name="RoundBackward1", counts=False)
 refuse(ROUND, "round_vml_cpu", BOOL, COMPLEX)
 zero_gradient(ROUND, "input")
 zero_gradient(ROUND_DECIMALS, "input")

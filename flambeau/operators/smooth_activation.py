@@ -265,7 +265,8 @@ def _(ctx: Any, grad: Tensor, value: Tensor, gate: Tensor) -> Tensor:
     return grad * value * (s * (1 - s))
 
 
-PRELU = pointwise_operator("prelu_kernel", lambda m, input, weight: m.where(input > 0, input, input * weight))
+PRELU = pointwise_operator("prelu_kernel", lambda m, input, weight: m.where(input > 0, input, input * weight),
+                           lies_alike=True)
 
 
 @PRELU.derivative("input", keeps="input weight", formal="input weight")

@@ -303,6 +303,8 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
             require_no_overlap(target._geometry)
             target.fill_(value)
         else:
+            if not value.ndim and value._storage is target._storage:
+                value = value.clone()       # one element: it is read before any is written
             target.copy_(_without_leading_ones(value, target.ndim).expand(target.shape))
         return
     if number:

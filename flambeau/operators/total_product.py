@@ -27,14 +27,15 @@ def _prod_gradient(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Ten
     if input.numel() == 0 or input.ndim == 0:
         return spread(grad, dims, keepdim, input.shape)
     if not state.enabled and not input.is_complex():
-        return _by_quotients(kept(grad, dims, keepdim, input.shape), input, dims)
+        grad, output = (kept(x, dims, keepdim, input.shape) for x in (grad, output))
+        return _by_quotients(grad, input, output, dims)
     if len(dims) == input.ndim:
         flat = grad.reshape(1) * products_of_others(input.reshape(-1), 0)
         return flat.reshape(input.shape)
     return kept(grad, dims, keepdim, input.shape) * products_of_others(input, dims[0])
 
 
-def _by_quotients(grad: Tensor, input: Tensor, dims: tuple[int, ...]) -> Tensor:
+def _by_quotients(grad: Tensor, input: Tensor, output: Tensor, dims: tuple[int, ...]) -> Tensor:
     """Quotients of the whole product, which nobody differentiates: at a zero the product of all others.
 
     Where there is a zero the others' gradients are 0, or NaN if a factor is not finite.
@@ -42,7 +43,8 @@ def _by_quotients(grad: Tensor, input: Tensor, dims: tuple[int, ...]) -> Tensor:
     zero = input == 0
     others = record(PROD_DIM, (input.masked_fill(zero, 1),), (dims, True, input.dtype))
     zeros = zero.sum(dims, keepdim=True)
-    of_others = where(zeros == 0, others * grad / input, others * 0)
+    whole = where(zero.any(), others, output)
+    of_others = where(zeros == 0, whole * grad / input, others * 0)
     return where(zero, where(zeros == 1, others * grad, 0), of_others)
 
 

@@ -60,14 +60,16 @@ def attach(operator: Operator, signature: Signature, operands: Sequence[Any],
     edges: list[Any] = []
     numbers = None
     wanted, bit = 0, 1
+    nowhere = 0     # which require gradients that nobody gets
     for x in operands:
         if isinstance(x, Tensor):
             if x._base is not None:
-                if x.requires_grad:
+                target = edge(x) if x.requires_grad else None
+                edges.append(target)
+                if target is not None:
                     wanted |= bit
-                    edges.append(edge(x))
-                else:
-                    edges.append(None)
+                elif x.requires_grad:
+                    nowhere |= bit
             elif x._requires_grad:
                 wanted |= bit
                 fn = x._grad_fn
@@ -78,6 +80,7 @@ def attach(operator: Operator, signature: Signature, operands: Sequence[Any],
             edges.append(None)
             numbers = operands
         bit <<= 1
+    wanted = wanted or nowhere
     plan = signature.tape_plans.get(wanted)
     if plan is None:
         plan = tape_plan(signature, wanted, len(operands))
@@ -189,19 +192,20 @@ def attach_two(signature: Signature, a: Tensor, b: Tensor, out: Tensor) -> None:
     wanted = 0
     left = right = None
     if a._base is not None:
-        if a.requires_grad:
-            wanted, left = 1, edge(a)
+        if a.requires_grad and (left := edge(a)) is not None:
+            wanted = 1
     elif a._requires_grad:
         wanted = 1
         fn = a._grad_fn
         left = a if fn is None else (fn, a._output_nr) if a._output_nr else fn
     if b._base is not None:
-        if b.requires_grad:
-            wanted, right = wanted | 2, edge(b)
+        if b.requires_grad and (right := edge(b)) is not None:
+            wanted |= 2
     elif b._requires_grad:
         wanted |= 2
         fn = b._grad_fn
         right = b if fn is None else (fn, b._output_nr) if b._output_nr else fn
+    wanted = wanted or _nowhere(a, b)
     plan = signature.tape_plans.get(wanted)
     if plan is None:
         plan = tape_plan(signature, wanted, 2)
@@ -229,6 +233,15 @@ def attach_two(signature: Signature, a: Tensor, b: Tensor, out: Tensor) -> None:
         made.saved = _kept(kept, (a, b), (out,))
 
 
+def _nowhere(*operands: Tensor | None) -> int:
+    """The bits of operands that require gradients where they lead nowhere: views that were made unrecorded.
+
+    The result requires them too, and its rules run. Beside an operand that leads somewhere such a view counts
+    as one that requires none.
+    """
+    return sum([1 << i for i, x in enumerate(operands) if x is not None and x.requires_grad])
+
+
 _BOTH = (1, 0)  # what most products keep: each operand's derivative needs the other
 
 
@@ -237,23 +250,24 @@ def attach_three(signature: Signature, a: Tensor, b: Tensor, c: Tensor | None, o
     wanted = 0
     first = second = third = None
     if a._base is not None:
-        if a.requires_grad:
-            wanted, first = 1, edge(a)
+        if a.requires_grad and (first := edge(a)) is not None:
+            wanted = 1
     elif a._requires_grad:
         wanted = 1
         fn = a._grad_fn
         first = a if fn is None else (fn, a._output_nr) if a._output_nr else fn
     if b._base is not None or b._grad_fn is not None:
-        if b.requires_grad:
-            wanted, second = wanted | 2, edge(b)
+        if b.requires_grad and (second := edge(b)) is not None:
+            wanted |= 2
     elif b._requires_grad:
         wanted, second = wanted | 2, b
     if c is not None:
         if c._base is not None or c._grad_fn is not None:
-            if c.requires_grad:
-                wanted, third = wanted | 4, edge(c)
+            if c.requires_grad and (third := edge(c)) is not None:
+                wanted |= 4
         elif c._requires_grad:
             wanted, third = wanted | 4, c
+    wanted = wanted or _nowhere(a, b, c)
     plan = signature.tape_plans.get(wanted)
     if plan is None:
         plan = tape_plan(signature, wanted, 3)

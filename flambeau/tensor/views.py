@@ -243,6 +243,9 @@ def making_of(x: Tensor) -> Any:
     found = x._base._geometry
     try:
         for operator, attributes in chain:
+            if operator is _makes_any[0]:       # whatever was read before: the storage
+                found = None
+                break
             signature = _signatures.get((operator, attributes, found)) or _sign(operator, found, attributes)
             found = signature.outputs[0]
     except (IndexError, RuntimeError):
@@ -287,7 +290,7 @@ def ambiguous_write(x: Tensor, what: str) -> RuntimeError:
 def refresh_grad_fn(x: Tensor) -> None:
     """Make the history of a view anew after its base was written (Note: views and autograd)."""
     base = x._base
-    if not base._requires_grad:
+    if not base._requires_grad and x._grad_fn is None:
         x._base_version = (base._counter or base._storage).version
         return
     if x._view is None or x._multiple:
@@ -295,6 +298,9 @@ def refresh_grad_fn(x: Tensor) -> None:
             return
         raise ambiguous_write(x, "its base or another view of its base has been modified inplace")
     x._base_version = (base._counter or base._storage).version
+    if not base._requires_grad:     # it was detached in place: the view's history ends at it
+        base = seen(base, base._geometry)
+        base._requires_grad = True
     before, state.enabled = state.enabled, True
     try:
         again = replay(base, making_of(x))

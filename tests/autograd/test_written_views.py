@@ -98,3 +98,80 @@ def test_a_leaf_that_got_a_dimension_since_keeps_the_gradient_it_had() -> None:
         x.unsqueeze_(0)
     y.backward()
     assert x.grad is not None and x.grad.shape == () and x.grad.item() == 2
+
+
+def unrecorded(x: Any) -> Any:
+    with torch.no_grad():
+        return x.view(-1)
+
+
+def test_a_view_that_was_made_unrecorded_leads_nowhere() -> None:
+    x = torch.ones(3, requires_grad=True)
+    row = unrecorded(x)
+    assert row.requires_grad
+    with pytest.raises(RuntimeError, match="element 0 of tensors does not require grad"):
+        row.backward(torch.ones(3))
+    assert (row * 2).requires_grad and row.atan2(row).requires_grad
+    y = x * 2
+    product = row * y
+    y.mul_(2)       # which is kept for the derivative by the row only
+    product.sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [2, 2, 2]
+    again = unrecorded(x.detach().requires_grad_())
+    again.retain_grad()     # of a leaf
+
+
+def test_a_view_of_a_base_that_was_written_and_detached_leads_nowhere() -> None:
+    x = torch.ones(3, requires_grad=True)
+    y = x * 2
+    row = y.view(1, 3)
+    y.mul_(3)
+    y.detach_()
+    (row.sum() + x.sum()).backward()
+    assert row.requires_grad and x.grad is not None and x.grad.tolist() == [1, 1, 1]
+    y = x * 2
+    first, _ = y.split(2)
+    y.mul_(3)
+    y.detach_()
+    with pytest.raises(RuntimeError, match="Output 0 of Split is a view and its base or another"):
+        first.sum().backward()
+
+
+def test_as_strided_reads_the_base_whatever_it_is_a_view_of() -> None:
+    x = torch.ones(2, 3, requires_grad=True)
+    y = x.diagonal(1).as_strided((2, 2), (2, 1), 1)
+    with torch.no_grad():
+        x.mul_(2)
+    y.sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [[0, 1, 1], [1, 1, 0]]
+
+
+def test_gradients_of_different_shapes_are_not_added() -> None:
+    x = torch.ones(2, requires_grad=True)
+    before = x * 2
+    with torch.no_grad():
+        x.unsqueeze_(1)
+    with pytest.raises(RuntimeError, match="invalid gradient at index 0"):
+        (before.sum() + x.sum()).backward()
+    x.grad = None
+    x.sum().backward()
+    with torch.no_grad():
+        x.unsqueeze_(0)
+    with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+        x.sum().backward()
+
+
+def test_what_got_dimensions_unrecorded_shows_what_computed_it() -> None:
+    y = torch.ones(2, requires_grad=True) * 2
+    with torch.no_grad():
+        y.unsqueeze_(0)
+    assert repr(y) == "tensor([[2., 2.]], grad_fn=<MulBackward0>)" and y.grad_fn.name() == "MulBackward0"
+
+
+def test_the_product_is_kept_for_its_gradient() -> None:
+    """PyTorch divides the product by each element, where none is 0."""
+    x = torch.tensor([1.0, 2.0, 4.0], requires_grad=True)
+    y = x.prod()
+    x.data.mul_(2)
+    y.backward()
+    assert x.grad is not None and x.grad.tolist() == [4, 2, 1]

@@ -71,11 +71,33 @@ def test_what_is_indexed_lies_as_its_operand(torch: ModuleType, oracle: ModuleTy
     assert run(torch) == run(oracle)
 
 
+# A function of a tensor that is given by shape, strides and dtype, and the strides of its result.
+ELEMENTWISE: dict[str, tuple[Callable[[Any], Any], Any, Any, str, Any]] = {
+    "channels last": (lambda x: -x, (1, 3, 1, 2), (3, 1, 1, 3), "float32", (6, 1, 6, 3)),
+    "numbers that are parameters": (torch.nn.functional.leaky_relu, (3, 1), (1, 8), "float32", (1, 1)),
+    "as the input": (torch.nn.functional.hardtanh, (3, 1), (1, 8), "float32", (1, 8)),
+    "as the input, too": (torch.nan_to_num, (3, 1), (1, 8), "float32", (1, 8)),
+    "numbers that are tensors": (lambda x: torch.where(x > 0, x, 0), (3, 1), (1, 3), "float32", (1, 3)),
+    "converted": (lambda x: x / 2, (3, 1), (1, 3), "int64", (1, 3)),
+    "a number to a power": (lambda x: 2 ** x, (3, 1), (1, 3), "float32", (1, 1)),
+    "converted without gaps": (lambda x: x + torch.ones(1, 2).double(), (1, 2), (1, 4), "float32", (2, 1)),
+}
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_extents_of_one_lie_as_pytorch_has_them(name: str) -> None:
+    function, shape, strides, dtype, want = ELEMENTWISE[name]
+    x = torch.ones(64, dtype=getattr(torch, dtype)).as_strided(shape, strides)
+    assert function(x).stride() == want
+
+
 FILLED = ["e.masked_fill_(m, 9)", "e.masked_fill_(m[0], 9)", "e.index_fill_(0, i, 9)",
           "e.index_fill_(1, i, 9)", "e.index_fill_(2, i, 9)", "e[m] = 9.0", "x[:0].index_fill_(0, i, 9)",
           "x[:0].t().index_fill_(0, i, 9)", "x[:0].clone().index_fill_(0, i, 9)", "x[:0].index_select(0, i)",
           "x[:, :0].index_select(0, torch.tensor([3]))", "torch.lerp(i, m.long()[:0], 0.5)",
-          "torch.addcmul(m, m[:0], m[0, 0, :2])", "x.long()[:0].softmax(0)", "x.softmax(0)"]
+          "torch.addcmul(m, m[:0], m[0, 0, :2])", "x.long()[:0].softmax(0)", "x.softmax(0)",
+          "x[:0, :0].index_fill_(0, i, 9)", "x[0, 0:1] = x[0, 0]",
+          "torch.cat([x[0, :0], x[0, 0]])", "m[0] @ m.double().mT", "m[0] @ m.mT"]
 
 
 @pytest.mark.oracle

@@ -115,6 +115,8 @@ def addcmul(m: Any, x: Any, y: Any, n: N) -> Any:
 def matmul(m: Any, x: Any, y: Any, n: N) -> Any:
     if x.dim() == 1:  # KNOWN_DIFFERENCES["matmul"]
         x = x[None]
+    if x.dim() == 2 and y.dim() > 2:
+        x = x[None]
     return x @ (x.transpose(-1, -2) if n[0] % 2 and x.dim() > 1 else y)
 
 

@@ -36,6 +36,12 @@ def fit_into(x: Any, y: Any, n: int) -> Any:
     return y.reshape(-1)[0] if grows and y.numel() and n % 8 != 7 else y
 
 
+def apart(x: Any, y: Any) -> Any:
+    """Return y, or a copy where it shares memory with x: KNOWN_DIFFERENCES["copy_, set_slice, set_rows"]."""
+    bases = [t if t._base is None else t._base for t in (x, y)]
+    return y.clone() if bases[0] is bases[1] and y.dim() else y
+
+
 @operation
 def transpose(m: Any, x: Any, y: Any, n: N) -> Any:
     return x.transpose(dim(x, n[0]), dim(x, n[1]))
@@ -189,12 +195,14 @@ def div_(m: Any, x: Any, y: Any, n: N) -> None:
 
 @operation
 def zero_(m: Any, x: Any, y: Any, n: N) -> None:
+    if 0 in x.stride() and x.requires_grad:  # KNOWN_DIFFERENCES["fill_, zero_, masked_fill_, index_fill_"]
+        return
     x.zero_()
 
 
 @operation
 def fill_(m: Any, x: Any, y: Any, n: N) -> None:
-    if 0 in x.stride() and x.requires_grad:  # KNOWN_DIFFERENCES["fill_, masked_fill_, index_fill_"]
+    if 0 in x.stride() and x.requires_grad:  # KNOWN_DIFFERENCES["fill_, zero_, masked_fill_, index_fill_"]
         return
     x.fill_(n[0] / 2)
 
@@ -203,7 +211,7 @@ def fill_(m: Any, x: Any, y: Any, n: N) -> None:
 def copy_(m: Any, x: Any, y: Any, n: N) -> None:
     if 0 in x.stride():  # KNOWN_DIFFERENCES["copy_"]
         return
-    x.copy_(fit_into(x, y, n[0]))
+    x.copy_(apart(x, fit_into(x, y, n[0])))
 
 
 @operation
@@ -234,7 +242,7 @@ def clamp_(m: Any, x: Any, y: Any, n: N) -> None:
 @operation
 def set_slice(m: Any, x: Any, y: Any, n: N) -> None:
     target = x[n[0] % 2 : 2 + n[1] % 3]
-    value = fit_into(target, y, n[2])
+    value = apart(x, fit_into(target, y, n[2]))
     if not value.dim() and not x.is_floating_point():  # KNOWN_DIFFERENCES["set_slice"]
         value = value.detach()
     x[n[0] % 2 : 2 + n[1] % 3] = value
@@ -255,12 +263,12 @@ def set_rows(m: Any, x: Any, y: Any, n: N) -> None:
     if 0 in x.stride():  # KNOWN_DIFFERENCES["set_rows"]
         return
     rows = m.tensor([0, extent(x, 0) - 1][: 1 + n[0] % 2])
-    x[rows[:1]] = fit_into(x[rows[:1]], y, n[1])
+    x[rows[:1]] = apart(x, fit_into(x[rows[:1]], y, n[1]))
 
 
 @operation
 def masked_fill_(m: Any, x: Any, y: Any, n: N) -> None:
-    if 0 in x.stride() and x.requires_grad:  # KNOWN_DIFFERENCES["fill_, masked_fill_, index_fill_"]
+    if 0 in x.stride() and x.requires_grad:  # KNOWN_DIFFERENCES["fill_, zero_, masked_fill_, index_fill_"]
         return
     x.masked_fill_(fit_into(x, y, n[0]) > 0, n[1] / 4)
 
@@ -273,7 +281,7 @@ def index_add_(m: Any, x: Any, y: Any, n: N) -> None:
 
 @operation
 def index_fill_(m: Any, x: Any, y: Any, n: N) -> None:
-    if 0 in x.stride() and x.requires_grad:  # KNOWN_DIFFERENCES["fill_, masked_fill_, index_fill_"]
+    if 0 in x.stride() and x.requires_grad:  # KNOWN_DIFFERENCES["fill_, zero_, masked_fill_, index_fill_"]
         return
     x.index_fill_(dim(x, n[0]), m.tensor([n[1] % extent(x, n[0])]), n[2] / 2)
 
@@ -286,11 +294,15 @@ def scatter_(m: Any, x: Any, y: Any, n: N) -> None:
 
 @operation
 def transpose_(m: Any, x: Any, y: Any, n: N) -> None:
+    if x.requires_grad and not m.is_grad_enabled():  # KNOWN_DIFFERENCES["transpose_, unsqueeze_"]
+        return
     x.transpose_(dim(x, n[0]), dim(x, n[1]))
 
 
 @operation
 def unsqueeze_(m: Any, x: Any, y: Any, n: N) -> None:
+    if x.requires_grad and not m.is_grad_enabled():  # KNOWN_DIFFERENCES["transpose_, unsqueeze_"]
+        return
     x.unsqueeze_(n[0] % (x.dim() + 1)) if x.dim() < 4 else x.squeeze_()
 
 

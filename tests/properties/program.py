@@ -21,10 +21,14 @@ AMPLIFYING = {"float32": 1e2, "float64": LARGEST}
 KNOWN_DIFFERENCES = {
     "prod": "of single elements PyTorch keeps the result for backward, which may be written; flambeau has no "
     "use for it",
-    "matmul": "a vector times a matrix is squeezed in place by PyTorch and has version 1",
-    "fill_, masked_fill_, index_fill_": "PyTorch cannot differentiate what it filled when expanded",
-    "detach_": "PyTorch does not differentiate through a saved tensor, or a base, that was detached in place",
+    "matmul": "a vector times a matrix is squeezed in place by PyTorch and has version 1; a single row that "
+    "requires gradients times a batch lies otherwise than one that does not",
+    "fill_, zero_, masked_fill_, index_fill_": "PyTorch cannot differentiate what it filled when expanded",
+    "detach_": "PyTorch does not differentiate through a saved tensor that was detached in place",
+    "transpose_, unsqueeze_": "of the gradients of what got another shape unrecorded PyTorch refuses some, "
+    "by the shape that it had at its first use",
     "set_rows": "PyTorch writes rows of expanded tensors, with a warning; flambeau refuses",
+    "copy_, set_slice, set_rows": "what is copied from memory that is written meanwhile has no order",
     "set_slice": "PyTorch lets integers require gradients that are filled with one number that does",
     "any in-place write": "PyTorch refuses a view whose base got history since, unless it was looked at",
     "copy_": "PyTorch writes no tensor to itself, so that an expanded one may be",
