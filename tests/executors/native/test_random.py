@@ -47,6 +47,9 @@ def of_floats(n: int, dtype: Any) -> dict[str, Draw]:
         "randn": lambda: torch.randn(n, dtype=dtype),
         "normal_": lambda: torch.empty(n, dtype=dtype).normal_(0.1, 0.3),
         "exponential_": lambda: torch.empty(n, dtype=dtype).exponential_(1.5),
+        "geometric_": lambda: torch.empty(n, dtype=dtype).geometric_(0.2),
+        "cauchy_": lambda: torch.empty(n, dtype=dtype).cauchy_(0.1, 0.3),
+        "log_normal_": lambda: torch.empty(n, dtype=dtype).log_normal_(0.1, 0.3),
         "dropout": lambda: torch.nn.functional.dropout(torch.ones(n, dtype=dtype), 0.3),
         "bernoulli": lambda: torch.bernoulli(torch.linspace(0, 1, n).to(dtype)),
     }

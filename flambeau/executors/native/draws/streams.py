@@ -214,6 +214,26 @@ def exponential(dtype: Dtype) -> Formula:
     return formula
 
 
+def geometric(dtype: Dtype) -> Formula:
+    """ceil(log(u) / log1p(-p)), with the C library's functions."""
+    def formula(f: Function, queue: str, result: str, first: str, count: str) -> None:
+        divisor = _of_library(f, "log1p", -_number(f, 0))
+        with f.loop(0, count) as i:
+            waits = (_of_library(f, "log", _double(f, queue, i)) / divisor).intrinsic("ceil")
+            _store(f, _held(waits, dtype), result, i, dtype)
+    return formula
+
+
+def cauchy(dtype: Dtype) -> Formula:
+    """tan(pi (u - 1/2)) sigma + median, rounded once, with the C library's tangent."""
+    def formula(f: Function, queue: str, result: str, first: str, count: str) -> None:
+        median, sigma = _number(f, 0), _number(f, 1)
+        with f.loop(0, count) as i:
+            tangent = _of_library(f, "tan", (_double(f, queue, i) - 0.5) * math.pi)
+            _store(f, _held(fma(tangent, sigma, median), dtype), result, i, dtype)
+    return formula
+
+
 def normal(dtype: Dtype) -> Formula:
     """Box and Muller's pairs in groups of 16, (u, v) -> r cos t, r sin t; then z std + mean, rounded once."""
     def formula(f: Function, queue: str, result: str, first: str, count: str) -> None:
@@ -241,8 +261,8 @@ def pairs_of(f: Function) -> str:
     return f.div(f.add(f.sub(f.word(COUNT), _is_kept(f)), 1), 2)
 
 
-def normal_pairs(dtype: Dtype) -> Formula:
-    """(u, v) -> r cos t, r sin t with r = sqrt(-2 log1p(-v)), t = 2 pi u, as ``serial_normals``.
+def normal_pairs(dtype: Dtype, exponentials: bool) -> Formula:
+    """(u, v) -> r cos t, r sin t with r = sqrt(-2 log1p(-v)), t = 2 pi u, as ``serial_normals``; or e to it.
 
     The C library's functions, in float64. The last pair's second value lies behind the queue.
     """
@@ -252,13 +272,15 @@ def normal_pairs(dtype: Dtype) -> Formula:
 
         def give(z: Expression, place: str) -> None:
             with f.when(f.compare("slt", place, f.word(COUNT))):
-                _store(f, _held(fma(z, std, mean), dtype), result, place, dtype)
+                x = fma(z, std, mean)
+                x = _of_library(f, "exp", x) if exponentials else x
+                _store(f, _held(x, dtype), result, f.sub(place, first), dtype)
 
-        with f.when(f.compare("ne", kept, 0)):
+        with f.when(f.emit(f"and i1 {f.compare('ne', kept, 0)}, {f.compare('eq', first, 0)}")):
             value = f.read("double", f.at(f.word(BEFORE, "ptr"), KEPT, "i8"), 8)
             give(Expression(f, value, FLOAT64), "0")
         with f.loop(0, count) as i:
-            place = f.add(kept, f.mul(i, 2))
+            place = f.add(kept, f.mul(f.add(first, i), 2))
             u, v = _double(f, queue, f.mul(i, 2)), _double(f, queue, f.add(f.mul(i, 2), 1))
             radius = (_of_library(f, "log1p", -v) * -2.0).intrinsic("sqrt")
             angle = u * (2 * math.pi)

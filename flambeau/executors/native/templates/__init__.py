@@ -59,7 +59,8 @@ FILES: dict[str, str] = {
                      "cholesky_inverse", "linalg_lu_solve"),
                     "matrices"),
     **dict.fromkeys(("standard_gamma", "poisson", "binomial"), "sampling"),
-    "randint": "random", "random_full": "random", "randperm": "random", "exponential": "random",
+    **dict.fromkeys(("randint", "random_full", "randperm", "exponential", "geometric", "cauchy",
+                     "log_normal"), "random"),
 }
 
 _plans: Recent[Signature, Plan | bool] = Recent(1 << 11)     # False: it has none

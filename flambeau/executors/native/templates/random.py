@@ -27,7 +27,8 @@ _FLOATS = (FLOAT16, BFLOAT16, FLOAT32, FLOAT64)
 _LONGEST = ((1 << 32) - 1) // 20  # permutations from here on take words of 64 bits
 _CHUNK = 1 << 16
 _SHARED = 1 << 15   # elements, from which on two threads make them
-_COST = {"normal": 1.0, "exponential": 3.0, "randperm": 4.0}  # nanoseconds for one element; others: 0.5
+_COST = {"normal": 1.0, "exponential": 3.0, "randperm": 4.0, "geometric": 10.0, "cauchy": 20.0,
+         "log_normal": 25.0}  # nanoseconds for one element; others: 0.5
 
 
 def _dense(signature: Signature) -> Geometry | None:
@@ -150,22 +151,36 @@ def normal(signature: Signature) -> Plan | None:
     dtype = output.dtype.numpy
     if dtype == FLOAT64:
         return normal_in_double(signature) if signature.attributes[0] and output.numel >= GROUP else None
-    if 0 < output.numel < GROUP:
-        return _plan(signature, _call(signature, _pairs(dtype), [(1, FLOAT64), (2, FLOAT64)], output.numel,
-                                      parted=False))
-    one_by_one = not signature.attributes[0]
-    if one_by_one or not output.numel:
+    if not output.numel:
         return None
+    one_by_one = not signature.attributes[0]
+    if one_by_one or output.numel < GROUP:
+        return _one_by_one(signature, False)
     address = _kernel(draws.normal, (dtype,), dtype, 1)
     rest = output.numel % GROUP
     return _plan(signature, _call(signature, address, [(1, FLOAT64), (2, FLOAT64)], output.numel - rest,
                                   lost=rest if dtype == FLOAT32 else 0, last=GROUP if rest else 0))
 
 
+def log_normal(signature: Signature) -> Plan | None:
+    """Exponentials of normal numbers, which are drawn in pairs, however many."""
+    output = _dense(signature)
+    if output is None or not output.numel or output.dtype.numpy not in _FLOATS[:3]:
+        return None
+    return _one_by_one(signature, True)
+
+
+def _one_by_one(signature: Signature, exponentials: bool) -> Plan:
+    output = signature.outputs[0]
+    address = _pairs(output.dtype.numpy, exponentials)
+    return _plan(signature, _call(signature, address, [(1, FLOAT64), (2, FLOAT64)], output.numel,
+                                  parted=False))
+
+
 @kernel("pairs")
-def _pairs(dtype: Dtype) -> str:
+def _pairs(dtype: Dtype, exponentials: bool) -> str:
     module = Module()
-    draw_kernel(module, "pairs", draws.normal_pairs(dtype), lambda f: 4, memory_type(dtype), draws.pairs_of,
+    draw_kernel(module, "pairs", draws.normal_pairs(dtype, exponentials), lambda f: 4, memory_type(dtype), draws.pairs_of,
                 draws.keep_second)
     return module.text()
 
@@ -238,4 +253,7 @@ TEMPLATES = {
     "random_full": random_full,
     "randperm": randperm,
     "exponential": _simple(draws.exponential, _FLOATS[:3], lambda dtype: 2, 1),
+    "geometric": _simple(draws.geometric, _FLOATS, lambda dtype: 2, 1),
+    "cauchy": _simple(draws.cauchy, _FLOATS, lambda dtype: 2, 2),
+    "log_normal": log_normal,
 }
