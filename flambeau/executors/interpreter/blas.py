@@ -19,6 +19,8 @@ PARALLEL = 200_000         # multiply-adds: below, BLAS takes one thread anyway
 MODERATE = 400_000_000      # multiply-adds: ten milliseconds of one thread
 SMALL = 100_000_000         # a few milliseconds of one thread
 
+SPELLINGS = (("scipy_", "64_"), ("", "64_"), ("scipy_", ""), ("", ""))  # of OpenBLAS's own functions
+
 _moderate = 0
 _Threads = tuple[Callable[[], int], Callable[[int], Any]]
 
@@ -72,7 +74,7 @@ def _threads() -> _Threads | None:
         library = ctypes.CDLL(_umath_linalg.__file__)   # names of the libraries it needs are found through it
     except OSError:
         return None
-    for start, end in (("scipy_", "64_"), ("", "64_"), ("scipy_", ""), ("", "")):
+    for start, end in SPELLINGS:
         get = getattr(library, f"{start}openblas_get_num_threads{end}", None)
         put = getattr(library, f"{start}openblas_set_num_threads{end}", None)
         if get is not None and put is not None:

@@ -73,13 +73,41 @@ def _library() -> ctypes.CDLL | None:
 
 @cache
 def _routine(name: str, kind: str) -> Routine | None:
+    found = symbol_of(name, kind)
+    if found is None:
+        return None
+    call = getattr(_library(), found[0].name)
+    call.restype = None
+    return Routine(call, np.int64 if found[1] else np.int32)
+
+
+class Address:
+    """Where a function of the library lies: an integer when one is wanted, and a name for other processes."""
+
+    __slots__ = ("name", "_place")
+
+    def __init__(self, name: str, place: int) -> None:
+        self.name = name
+        self._place = place
+
+    def __index__(self) -> int:
+        return self._place
+
+
+@cache
+def address(name: str) -> Address | None:
+    """The address of a symbol, such as ``scipy_ssyevd_64_``, if the library has it."""
+    found = getattr(_library(), name, None)
+    return None if found is None else Address(name, ctypes.cast(found, ctypes.c_void_p).value or 0)
+
+
+def symbol_of(name: str, kind: str) -> tuple[Address, bool] | None:
+    """A routine for a type of numbers, and whether its integers have 64 bits; None where it is not there."""
     name = _LETTERS[kind] + name
-    wide = np.int64
-    for symbol, integer in ((f"scipy_{name}_64_", wide), (f"{name}_64_", wide), (f"{name}_", np.int32)):
-        call = getattr(_library(), symbol, None)
-        if call is not None:
-            call.restype = None
-            return Routine(call, integer)
+    for symbol, wide in ((f"scipy_{name}_64_", True), (f"{name}_64_", True), (f"{name}_", False)):
+        found = address(symbol)
+        if found is not None:
+            return found, wide
     return None
 
 
@@ -111,6 +139,16 @@ def _workspace(query: Any, x: Array) -> Array:
     asked = np.zeros(1, x.dtype)
     query(asked, -1)
     return np.empty(max(1, int(asked[0].real)), x.dtype)
+
+
+def work_size(name: str, kind: str, *arguments: Any) -> int:
+    """How many numbers of working memory a routine asks for; ``arguments`` end before that memory."""
+    none = np.zeros(1, kind)
+    run = _of(name, none)
+    info, integers = np.zeros(1, run.integer), np.zeros(1, run.integer)
+    more = (integers, -1, info) if name == "syevd" else (integers, info) if name == "gesdd" else (info,)
+    given = [none if x is None else x for x in arguments]
+    return len(_workspace(lambda asked, size: run(*given, asked, size, *more), none))
 
 
 def getrf(x: Array) -> tuple[Array, Array]:
@@ -176,3 +214,58 @@ def gelsy(a: Array, b: Array, rows: int, rcond: float) -> Array:
         work = _workspace(lambda asked, size: call(1, asked, size), a)
         call(count, work, len(work))
     return ranks.astype(np.int64)
+
+
+def geqrf(x: Array) -> Array:
+    """R, and the reflections' vectors, in place of matrices; the reflections' factors."""
+    run = _of("geqrf", x)
+    count, columns, rows = x.shape
+    factors, info = np.zeros((count, min(rows, columns)), x.dtype), np.zeros(1, run.integer)
+    work = np.empty(work_size("geqrf", x.dtype.char, rows, columns, None, rows, None), x.dtype)
+    run.of_each(count, rows, columns, Each(x), rows, Each(factors), work, len(work), info)
+    return factors
+
+
+def orgqr(x: Array, factors: Array) -> None:
+    """The first columns of an orthogonal matrix in place of the vectors that ``geqrf`` left."""
+    run = _of("orgqr", x)
+    count, columns, rows = x.shape
+    low, info = factors.shape[1], np.zeros(1, run.integer)
+    work = np.empty(work_size("orgqr", x.dtype.char, rows, columns, low, None, rows, None), x.dtype)
+    run.of_each(count, rows, columns, low, Each(x), rows, Each(factors), work, len(work), info)
+
+
+def syevd(x: Array, triangle: str, vectors: bool) -> Array:
+    """Eigenvalues of symmetric matrices, whose vectors take their place; an error where none are found."""
+    run = _of("syevd", x)
+    count, n, _ = x.shape
+    values, info = np.zeros((count, n), x.dtype), np.zeros((count, 1), run.integer)
+    job, integers = "V" if vectors else "N", np.empty(5 * n + 3, run.integer)
+    work = np.empty(work_size("syevd", x.dtype.char, job, triangle, n, None, n, None), x.dtype)
+    run.of_each(count, job, triangle, n, Each(x), n, Each(values), work, len(work), integers, len(integers),
+                Each(info))
+    _require_convergence(info)
+    return values
+
+
+def gesdd(x: Array, job: str) -> tuple[Array, Array, Array]:
+    """Singular values of matrices, which are lost, between vectors: all (A), as many as values (S) or none
+    (N)."""
+    run = _of("gesdd", x)
+    count, columns, rows = x.shape
+    low, full = min(rows, columns), job == "A"
+    values, info = np.zeros((count, low), x.dtype), np.zeros((count, 1), run.integer)
+    u = np.zeros((count, rows if full else low, rows) if job != "N" else (count, 1, 1), x.dtype)
+    deep = columns if full else low
+    v = np.zeros((count, columns, deep) if job != "N" else (count, 1, 1), x.dtype)
+    size = work_size("gesdd", x.dtype.char, job, rows, columns, None, rows, None, None, rows, None, deep)
+    work, integers = np.empty(size, x.dtype), np.empty(8 * low, run.integer)
+    run.of_each(count, job, rows, columns, Each(x), rows, Each(values), Each(u), rows, Each(v), deep, work,
+                len(work), integers, Each(info))
+    _require_convergence(info)
+    return u, values, v
+
+
+def _require_convergence(info: Array) -> None:
+    if info.any():
+        raise np.linalg.LinAlgError("did not converge")

@@ -69,6 +69,29 @@ def test_solutions(shape: Any, dtype: Any, tolerance: float) -> None:
               tolerance)
 
 
+@pytest.mark.parametrize("dtype", [flambeau.float32, flambeau.float64], ids=str)
+@pytest.mark.parametrize("shape", [(3, 3), (1, 1), (4, 5, 2), (2, 3, 4, 6), (40, 16, 16), (70, 33)], ids=str)
+def test_factors_of_the_library_are_the_interpreters(shape: Any, dtype: Any) -> None:
+    x = matrices((*shape[:-2], max(shape[-2:]), max(shape[-2:])), dtype)[..., :shape[-2], :shape[-1]]
+    for a in (x, x.mT):
+        for mode in ("reduced", "complete", "r"):
+            check(lambda a, mode=mode: tuple(L.qr(a, mode)), [a], "linalg_qr", 0)
+        for full in (True, False):
+            check(lambda a, full=full: tuple(L.svd(a, full_matrices=full)), [a], "linalg_svd", 0)
+        check(L.svdvals, [a], "linalg_svdvals", 0)
+    square = x @ x.mT
+    for uplo in "LU":
+        check(lambda a, uplo=uplo: tuple(L.eigh(a, UPLO=uplo)), [square], "linalg_eigh", 0)
+        check(lambda a, uplo=uplo: L.eigvalsh(a, UPLO=uplo), [square], "linalg_eigvalsh", 0)
+
+
+def test_what_does_not_converge_is_an_error_in_both_tiers() -> None:
+    x = flambeau.full((5, 4), flambeau.nan)
+    for tier in ("native", "interpreter"):
+        with executor(tier), pytest.raises(L.LinAlgError, match="converge"):
+            L.svdvals(x)
+
+
 def test_irregular_matrices_are_left_to_the_interpreter() -> None:
     x = matrices((20, 3, 3))
     x[4], x[7, 1] = 0.0, x[7, 0]

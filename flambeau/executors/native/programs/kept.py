@@ -17,6 +17,7 @@ from typing import Any
 from .... import dtypes
 from ....config import settings
 from ....graph.node import Signature
+from ...interpreter import lapack
 from ..llvm import code, notes
 from ..plan import Call, Plan, Words
 from .outline import Outline
@@ -100,6 +101,8 @@ class _Said:
                 index(call.tasks), index(call.grain), index(call.scratch)]
 
     def function(self, function: Any) -> list[Any]:
+        if isinstance(function, lapack.Address):
+            return [None, function.name]
         origin = code.origin_of(function)
         if origin is None:
             raise KeyError(function)
@@ -128,13 +131,22 @@ def _plan(said: list[Any], objects: list[Any]) -> Plan:
                 reuses=_tuples(reuses), flops=flops, traffic=traffic, nanoseconds=nanoseconds)
 
 
+def _library(name: str) -> lapack.Address:
+    """A function of the library for linear algebra."""
+    found = lapack.address(name)
+    if found is None:
+        raise KeyError(name)
+    return found
+
+
 def _call(said: list[Any], objects: list[Any]) -> Call:
     function, values, inputs, shifts, outputs, numbers, workspaces, rooms, functions, status, *amounts = said
     words = Words()
     words.values, words.shifts, words.workspaces, words.rooms = values, shifts, workspaces, rooms
     words.inputs, words.outputs = _tuples(inputs), _tuples(outputs)
     words.numbers = [(at, _DTYPES[name], m, operand) for at, name, m, operand in numbers]
-    words.functions = tuple([(at, objects[entry][name]) for at, (entry, name) in functions])
+    words.functions = tuple([(at, _library(name) if entry is None else objects[entry][name])
+                             for at, (entry, name) in functions])
     words.status_word = status
     entry, name = function
     return Call(objects[entry][name], words, *amounts)

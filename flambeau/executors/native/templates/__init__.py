@@ -58,6 +58,8 @@ FILES: dict[str, str] = {
                      "linalg_slogdet", "linalg_cholesky_ex", "linalg_solve_triangular", "cholesky_solve",
                      "cholesky_inverse", "linalg_lu_solve"),
                     "matrices"),
+    **dict.fromkeys(("linalg_qr", "linalg_eigh", "linalg_eigvalsh", "linalg_svd", "linalg_svdvals"),
+                    "library"),
     **dict.fromkeys(("standard_gamma", "poisson", "binomial"), "sampling"),
     **dict.fromkeys(("randint", "random_full", "randperm", "exponential", "geometric", "cauchy",
                      "log_normal"), "random"),

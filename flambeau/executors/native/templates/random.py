@@ -180,8 +180,8 @@ def _one_by_one(signature: Signature, exponentials: bool) -> Plan:
 @kernel("pairs")
 def _pairs(dtype: Dtype, exponentials: bool) -> str:
     module = Module()
-    draw_kernel(module, "pairs", draws.normal_pairs(dtype, exponentials), lambda f: 4, memory_type(dtype), draws.pairs_of,
-                draws.keep_second)
+    draw_kernel(module, "pairs", draws.normal_pairs(dtype, exponentials), lambda f: 4, memory_type(dtype),
+                draws.pairs_of, draws.keep_second)
     return module.text()
 
 

@@ -1,0 +1,262 @@
+"""Factorizations by the LAPACK that NumPy is linked with: QR, symmetric eigenvalues, singular values.
+
+Of small matrices the routine is a part of the time that it takes to get there. A kernel copies each matrix
+of a batch, column by column, and calls the routine on it; where one fails, the interpreter computes the node
+again to report the error. It sets the library's number of threads meanwhile (Note: waiting threads): one
+task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+from ....graph.node import Signature
+from ...interpreter import blas, lapack
+from ..arguments import Argument, Registers, registers, words
+from ..llvm.build import Function, Module
+from ..llvm.code import kernel
+from ..llvm.emitter import FLOAT32, FLOAT64, Dtype, memory_type
+from ..plan import Call, Plan, Words
+from .movement import Template
+from .nest import fused
+
+LARGEST = 256   # an extent, from which on what leads to the routine hardly counts
+POINTERS = ("a", "first", "second", "third", "status", "routine", "finish", "get_threads", "set_threads")
+# ``low``: the lesser extent; ``wide``, ``deep``: columns of the first and rows of the last factor. Sizes and
+# places in scratch memory are in numbers of the matrices' type.
+NUMBERS = ("batch", "a_batch", "a_row", "a_column", "rows", "columns", "low", "wide", "deep", "size",
+           "at_copy", "at_more", "at_work")
+_SLOTS = 16     # of 8 bytes: what routines take by reference
+
+
+class Form(NamedTuple):
+    """What code depends on. ``integers``: those of the library have 64 bits."""
+
+    name: str
+    dtype: Dtype
+    integers: bool
+    flag: str
+
+
+class _Writer:
+    """A kernel under construction; ``refer`` and ``letter`` put arguments where a routine finds them."""
+
+    def __init__(self, f: Function, form: Form, a: Registers) -> None:
+        self.f, self.form, self.a = f, form, a
+        self.element = memory_type(form.dtype)
+        self.integer = "i64" if form.integers else "i32"
+        self._slots = 0
+        self.info = self.refer("0")
+        self.rows, self.columns, self.low, self.wide, self.deep, self.size = (
+            self.refer(x) for x in (a.rows, a.columns, a.low, a.wide, a.deep, a.size))
+
+    def _slot(self) -> str:
+        self._slots += 1
+        return self.f.at(self.f.scratch, self._slots - 1, "i64")
+
+    def refer(self, value: str) -> str:
+        place = self._slot()
+        if self.integer == "i32" and value.startswith("%"):
+            value = self.f.emit(f"trunc i64 {value} to i32")
+        self.f.write(self.integer, value, place)
+        return place
+
+    def letter(self, letter: str) -> str:
+        place = self._slot()
+        self.f.write("i8", ord(letter), place, 1)
+        return place
+
+    def room(self, at: str) -> str:
+        return self.f.at(self.f.at(self.f.scratch, _SLOTS, "i64"), at, self.element)
+
+    def result(self, pointer: str, b: str, *extents: str) -> str:
+        """Where the b-th of results of these extents begins."""
+        for n in extents:
+            b = self.f.mul(b, n)
+        return self.f.at(pointer, b, self.element)
+
+    def load(self, b: str, to: str) -> str:
+        """Copy matrix b, column by column."""
+        f, a = self.f, self.a
+        first = f.at(a.a, f.mul(b, a.a_batch), self.element)
+        with f.loop(0, a.columns) as j:
+            column = f.at(first, f.mul(j, a.a_column), self.element)
+            into = f.at(to, f.mul(j, a.rows), self.element)
+            with f.loop(0, a.rows) as i:
+                self.copy(f.at(column, f.mul(i, a.a_row), self.element), f.at(into, i, self.element))
+        return to
+
+    def copy(self, source: str, to: str) -> None:
+        size = self.form.dtype.itemsize
+        self.f.write(self.element, self.f.read(self.element, source, size), to, size)
+
+    def call(self, routine: str, *arguments: str, letters: int = 0) -> None:
+        """Call a routine; Fortran's compilers pass the lengths of its letters behind all else."""
+        passed = ", ".join([f"ptr {x}" for x in (*arguments, self.info)] + ["i64 1"] * letters)
+        self.f.effect(f"call void {routine}({passed})")
+        with self.f.when(self.f.emit(f"icmp ne {self.integer} {self.f.read(self.integer, self.info)}, 0")):
+            self.f.write("i64", 1, self.a.status, 8)
+
+
+def _qr(w: _Writer) -> Callable[[str], None]:
+    f, a = w.f, w.a
+    copy, tau, work = w.room(a.at_copy), w.room(a.at_more), w.room(a.at_work)
+
+    def each(b: str) -> None:
+        w.call(a.routine, w.rows, w.columns, w.load(b, copy), w.rows, tau, work, w.size)
+        r = w.result(a.second, b, a.deep, a.columns)
+        with f.loop(0, a.columns) as j:
+            column, into = f.at(copy, f.mul(j, a.rows), w.element), f.at(r, f.mul(j, a.deep), w.element)
+            above = f.least(f.add(j, 1), a.low)
+            with f.loop(0, above) as i:
+                w.copy(f.at(column, i, w.element), f.at(into, i, w.element))
+            with f.loop(above, a.deep) as i:
+                f.write(w.element, "0.0", f.at(into, i, w.element), w.form.dtype.itemsize)
+        if w.form.flag == "r":
+            return
+        q = w.result(a.first, b, a.rows, a.wide)
+        with f.loop(0, f.mul(a.rows, a.low)) as i:
+            w.copy(f.at(copy, i, w.element), f.at(q, i, w.element))
+        w.call(a.finish, w.rows, w.wide, w.low, q, w.rows, tau, work, w.size)
+    return each
+
+
+def _eigh(w: _Writer) -> Callable[[str], None]:
+    a, vectors = w.a, w.form.name == "linalg_eigh"
+    job, triangle = w.letter("V" if vectors else "N"), w.letter(w.form.flag)
+    more, work = w.room(a.at_more), w.room(a.at_work)
+    integers = w.refer(w.f.add(w.f.mul(a.rows, 5), 3))
+
+    def each(b: str) -> None:
+        x = w.load(b, w.result(a.second, b, a.rows, a.rows) if vectors else w.room(a.at_copy))
+        w.call(a.routine, job, triangle, w.rows, x, w.rows, w.result(a.first, b, a.rows), work, w.size, more,
+               integers, letters=2)
+    return each
+
+
+def _svd(w: _Writer) -> Callable[[str], None]:
+    a, vectors = w.a, w.form.name == "linalg_svd"
+    job = w.letter(w.form.flag)
+    copy, more, work = w.room(a.at_copy), w.room(a.at_more), w.room(a.at_work)
+
+    def each(b: str) -> None:
+        values = w.result(a.second if vectors else a.first, b, a.low)
+        u = w.result(a.first, b, a.rows, a.wide) if vectors else work
+        v = w.result(a.third, b, a.deep, a.columns) if vectors else work
+        w.call(a.routine, job, w.rows, w.columns, w.load(b, copy), w.rows, values, u, w.rows, v, w.deep, work,
+               w.size, more, letters=1)
+    return each
+
+
+_WRITERS = {"linalg_qr": _qr, "linalg_eigh": _eigh, "linalg_eigvalsh": _eigh, "linalg_svd": _svd,
+            "linalg_svdvals": _svd}
+
+
+@kernel("library")
+def _code(form: Form) -> str:
+    module = Module()
+    with module.kernel("library") as f:
+        a = registers(f, POINTERS, NUMBERS)
+        before = f.emit(f"call i32 {a.get_threads}()")
+        f.effect(f"call void {a.set_threads}(i32 1)")
+        each = _WRITERS[form.name](_Writer(f, form, a))
+        with f.loop(0, a.batch) as b:
+            each(b)
+        f.effect(f"call void {a.set_threads}(i32 {before})")
+    return module.text()
+
+
+# --- plans --------------------------------------------------------------------------------------------------
+
+@cache
+def _threads() -> tuple[lapack.Address, lapack.Address] | None:
+    """What gets and sets the library's number of threads."""
+    for start, end in blas.SPELLINGS:
+        found = [lapack.address(f"{start}openblas_{what}_num_threads{end}") for what in ("get", "set")]
+        if found[0] is not None and found[1] is not None:
+            return found[0], found[1]
+    return None
+
+
+@cache
+def _work(name: str, kind: str, flag: str, rows: int, columns: int, wide: int) -> int:
+    """How much working memory the routines of an operator ask for."""
+    low, ask = min(rows, columns), lapack.work_size
+    if name == "linalg_qr":
+        finish = 0 if flag == "r" else ask("orgqr", kind, rows, wide, low, None, rows, None)
+        return max(ask("geqrf", kind, rows, columns, None, rows, None), finish)
+    if "eig" in name:
+        return ask("syevd", kind, "V" if name == "linalg_eigh" else "N", flag, rows, None, rows, None)
+    deep = columns if flag == "A" else low
+    return ask("gesdd", kind, flag, rows, columns, None, rows, None, None, rows, None, deep)
+
+
+def _planned(routine: str, finish: str, flag_of: Callable[[Signature], str]) -> Template:
+    """``finish``: the routine that comes second, or the first one again."""
+    def find(signature: Signature) -> Plan | None:
+        g, name = signature.geometries[0], signature.operator.name
+        space = fused(g.shape[:-2], [g.strides[:-2]], ordered=False)
+        threads, dtype = _threads(), g.dtype.numpy
+        if not g.numel or dtype not in (FLOAT32, FLOAT64) or max(g.shape[-2:]) > LARGEST \
+                or len(space.extents) > 1 or threads is None:
+            return None
+        routines = [lapack.symbol_of(x, dtype.char) for x in (routine, finish)]
+        if routines[0] is None or routines[1] is None:
+            return None
+        form = Form(name, dtype, routines[0][1], flag_of(signature))
+        given: dict[str, Argument] = {x: _function(at) for x, at in zip(POINTERS[5:], (
+            routines[0][0], routines[1][0], *threads))}
+        return _plan(signature, form, space.size, space.strides[0][-1], given)
+    return find
+
+
+def _plan(signature: Signature, form: Form, batch: int, step: int, given: dict[str, Argument]) -> Plan:
+    g = signature.geometries[0]
+    rows, columns = (int(n) for n in g.shape[-2:])
+    low = min(rows, columns)
+    wide = rows if form.flag in ("complete", "A") else low
+    deep = rows if form.flag == "complete" else columns if form.flag == "A" else low
+    size = _work(form.name, form.dtype.char, form.flag, rows, columns, wide)
+    more = 16 * (rows + columns) + 16   # integers of working memory, or the reflections' factors
+    place = -(-rows * columns // 16) * 16
+    outputs = range(len(signature.outputs))
+    given |= {name: _result(k) if k in outputs else _nothing for k, name in enumerate(POINTERS[1:4])}
+    given |= {"a": lambda w: w.input(0, g), "status": lambda w: w.status(), "batch": batch, "a_batch": step,
+              "a_row": g.strides[-2], "a_column": g.strides[-1], "rows": rows, "columns": columns, "low": low,
+              "wide": wide, "deep": deep, "size": size, "at_copy": 0, "at_more": place,
+              "at_work": place + more}
+    work = batch * (2000 + rows * columns * low * (2 if "qr" in form.name else 10))
+    call = Call(_code(form), words(POINTERS, NUMBERS, given), 1,
+                scratch=8 * _SLOTS + (place + more + size) * form.dtype.itemsize + 64)
+    return Plan([call], nanoseconds=work)
+
+
+def _function(address: lapack.Address) -> Callable[[Words], int]:
+    return lambda w: w.function(address)
+
+
+def _result(k: int) -> Callable[[Words], int]:
+    return lambda w: w.output(k)
+
+
+def _nothing(w: Words) -> int:
+    return w.constant(0)
+
+
+def _job(signature: Signature) -> str:
+    return "N" if signature.operator.name == "linalg_svdvals" else "A" if signature.attributes[0] else "S"
+
+
+def _first_attribute(signature: Signature) -> str:
+    return str(signature.attributes[0])
+
+
+TEMPLATES: dict[str, Template] = {
+    "linalg_qr": _planned("geqrf", "orgqr", _first_attribute),
+    "linalg_eigh": _planned("syevd", "syevd", _first_attribute),
+    "linalg_eigvalsh": _planned("syevd", "syevd", _first_attribute),
+    "linalg_svd": _planned("gesdd", "gesdd", _job),
+    "linalg_svdvals": _planned("gesdd", "gesdd", _job),
+}
