@@ -2,82 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
+from math import prod
 from typing import Any
 
-import numpy as np
-
 from .. import dtypes
-from ..graph.geometry import contiguous
-from ..tensor import Tensor, record
+from ..tensor import Tensor, composed
 from .arguments import whole
-from .definition import operator
+from .comparison import where
 from .domain import not_implemented
-from .pooling import POOL_SCATTER, Ints
+from .joining import cat
+from .pooling import Ints
 from .random import rand
+from .ranges import arange
 from .registry import api, called
 
 _AXES = ("time", "height", "width")
 
 
-def _starts(sample: Any, space: int, kernel: int, count: int) -> Any:
+def _starts(sample: Tensor, space: int, kernel: int, count: int) -> Tensor:
     """First elements of the windows along a dimension, for samples (N, C): (N, C, count)."""
-    starts = np.full((*sample.shape, count), space - kernel, np.int64)
-    if count > 1:
-        work = sample.astype(np.float32) if sample.itemsize < 4 else sample
-        step = work.dtype.type(space - kernel) / work.dtype.type(count - 1)
-        places = np.arange(count - 1, dtype=work.dtype)
-        first = (work[..., None] * step).astype(np.int64)
-        starts[..., :-1] = ((places + work[..., None]) * step).astype(np.int64) - first
-    return starts
+    last = sample.new_full((*sample.shape, 1), space - kernel, dtype=dtypes.int64)
+    if count == 1:
+        return last
+    work = sample.unsqueeze(-1)
+    kind = work.dtype.numpy.type
+    step = float(kind(space - kernel) / kind(count - 1))
+    places = arange(count - 1, dtype=work.dtype, device=work.device)
+    first = (work * step).to(dtypes.int64)
+    return cat([((places + work) * step).to(dtypes.int64) - first, last], -1)
 
 
-def _geometry(operands: Any, attributes: Any) -> Any:
-    x, sizes = operands[0], attributes[1]
-    shape = (*x.shape[: x.ndim - len(sizes)], *sizes)
-    return contiguous(shape, x.dtype, x.device), contiguous(shape, dtypes.int64, x.device)
-
-
-def _kernel(m: Any, input: Any, samples: Any, kernel: Ints, sizes: Ints) -> Any:
-    """Maxima of windows of (..., C, *space) and their positions in the flattened space."""
+def _corners(shape: Any, samples: Tensor, kernel: Ints, sizes: Ints) -> Tensor:
+    """Where the windows begin in the flattened space: (..., C, prod(sizes))."""
     dims = len(kernel)
-    space, lead = input.shape[-dims:], input.shape[:-dims]
-    flat = input.reshape(*lead, int(np.prod(space)))
-    count = int(np.prod(sizes))
+    space, lead = shape[-dims:], shape[:-dims]
     batch = samples[: lead[0]] if len(lead) == 2 else samples[0]
     # Samples are given for the last dimension first where there are two, else for the first one first.
     order = (1, 0) if dims == 2 else range(dims)
-    starts = [_starts(batch[..., i], n, k, count) for i, n, k, count in zip(order, space, kernel, sizes)]
-    best = np.full((*lead, *sizes), -np.inf, input.dtype)
-    index = np.zeros(best.shape, np.int64)
-    for place, offsets in enumerate(np.ndindex(*kernel)):
-        position: Any = 0
-        for d, (start, offset, n) in enumerate(zip(starts, offsets, space)):
-            shape = [1] * dims
-            shape[d] = sizes[d]
-            position = position * n + (start + offset).reshape(*lead, *shape)
-        position = np.broadcast_to(position, best.shape)
-        values = np.take_along_axis(flat, position.reshape(*lead, count), -1).reshape(best.shape)
-        better = (values > best) | (values != values) | (place == 0)
-        np.copyto(best, values, where=better)
-        np.copyto(index, position, where=better)
-    return best, index
+    position: Any = 0
+    for d, (i, n, k, count) in enumerate(zip(order, space, kernel, sizes)):
+        start = _starts(batch[..., i], n, k, count)
+        position = position * n + start.reshape(*lead, *[count if axis == d else 1 for axis in range(dims)])
+    return position.reshape(*lead, prod(sizes))
 
 
-_OPERATORS = {
-    2: operator("fractional_max_pool2d", _geometry, grad_name="FractionalMaxPool2DBackward0")(_kernel),
-    3: operator("fractional_max_pool3d", _geometry, grad_name="FractionalMaxPool3DBackward0")(_kernel),
-}
-
-
-def _gradient(ctx: Any, grads: Any, indices: Tensor) -> Any:
-    dims = len(ctx.attributes[0])
-    if grads[0] is None:
-        return None
-    return record(POOL_SCATTER, (grads[0], indices), (tuple(ctx.operand_geometry(0).shape[-dims:]), dims))
-
-
-for _op in _OPERATORS.values():
-    _op.derivative("input", keeps="output1", formal="input")(_gradient)
+def _greatest(flat: Tensor, corners: Tensor, shifts: Sequence[int]) -> Tensor:
+    """Where the maxima are, of the elements that lie so far behind the corners; NaN counts as greatest."""
+    index, best = corners, flat.gather(-1, corners)
+    for shift in shifts:
+        place = corners + shift
+        values = flat.gather(-1, place)
+        better = (values > best) | values.isnan()
+        best, index = where(better, values, best), where(better, place, index)
+    return index
 
 
 def _check(x: Tensor, kernel: Ints, sizes: Ints, samples: Tensor, dims: int) -> None:
@@ -137,7 +116,13 @@ def _pool(x: Tensor, kernel_size: Any, output_size: Any, output_ratio: Any, samp
     _check(x, kernel, sizes, samples, dims)
     if x.is_complex():
         raise not_implemented(f"{name}_out_frame", x.dtype)
-    return record(_OPERATORS[dims], (x, samples), (kernel, sizes))
+    lead, space = x.shape[:-dims], x.shape[-dims:]
+    steps = [prod(space[d + 1:]) for d in range(dims)]
+    shifts = [sum(i * step for i, step in zip(offsets, steps)) for offsets in product(*map(range, kernel))]
+    flat = x.reshape(*lead, prod(space))
+    index = _greatest(flat.detach(), _corners(x.shape, samples.detach(), kernel, sizes), shifts[1:])
+    values = flat.gather(-1, index).reshape(*lead, *sizes)
+    return composed(f"FractionalMaxPool{dims}DBackward0", values, x), index.reshape(values.shape)
 
 
 @api("nn.functional")

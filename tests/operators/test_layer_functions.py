@@ -164,3 +164,11 @@ def test_ctc_loss_has_one_derivative() -> None:
     (grad,) = flambeau.autograd.grad(loss, logits, create_graph=True)
     with pytest.raises(RuntimeError, match="derivative for aten::_ctc_loss_backward is not implemented"):
         flambeau.autograd.grad(grad.sum(), logits)
+
+
+def test_fractional_windows_of_short_floats_begin_where_their_rounded_arithmetic_says() -> None:
+    x = flambeau.arange(40 * 41.0, dtype=flambeau.bfloat16).reshape(1, 1, 40, 41)
+    samples = flambeau.tensor([[[0.3, 0.9]]], dtype=flambeau.bfloat16)
+    pool = flambeau.nn.functional.fractional_max_pool2d_with_indices
+    _, places = pool(x, 2, output_size=(1, 17), _random_samples=samples)
+    assert places[0, 0, 0].diff().tolist() == [3, 3, 2, 2, 3, 2, 2, 3, 2, 3, 2, 3, 2, 3, 3, 1]
