@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..dtypes import float32, float64
-from ..tensor import Tensor
+from ..tensor import Tensor, casting
 from .matmul import bmm, mm, require_scalar_type
 
 _TENSOR: Any = Tensor
@@ -91,16 +91,19 @@ class Contraction:
 
 def _matrices(a: Tensor, b: Tensor) -> Tensor:
     require_scalar_type(a._geometry, b._geometry)
-    return _row_by_column(a, b) if a.shape[0] == b.shape[1] == 1 else mm(a, b)
+    return _row_by_column(a, b) if a.shape[0] == b.shape[1] == 1 and _sums_alike(a) else mm(a, b)
 
 
 def _rows_of_matrices(a: Tensor, b: Tensor) -> Tensor:
     require_scalar_type(a._geometry, b._geometry)
-    return _row_by_column(a, b) if a.shape[1] == b.shape[2] == 1 else bmm(a, b)
+    return _row_by_column(a, b) if a.shape[1] == b.shape[2] == 1 and _sums_alike(a) else bmm(a, b)
+
+
+def _sums_alike(x: Tensor) -> bool:
+    """Whether a sum of products has the product's type, which autocast does not lower, and rounding."""
+    return x.dtype in (float32, float64) and not casting.active
 
 
 def _row_by_column(a: Tensor, b: Tensor) -> Tensor:
     """Products of matrices of one row and of one column: a loop, which reads them as they lie."""
-    if a.dtype not in (float32, float64):
-        return a @ b    # whose sums of halves are rounded once, and of integers stay what they are
     return (a * b.transpose(-1, -2)).sum(-1, keepdim=True)
