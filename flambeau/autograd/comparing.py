@@ -22,6 +22,7 @@ import numpy as np
 
 from ..executors.native.llvm.build import Function, Module
 from ..executors.native.llvm.code import kernels
+from ..executors.native.llvm.effort import Effort
 from ..executors.native.programs.objects import (
     DATA_AT,
     ITEMS_AT,
@@ -230,7 +231,7 @@ def _walk(module: Module) -> Function:
     return f
 
 
-@kernels("comparing")
+@kernels("comparing", Effort.FEW)
 def entries() -> str:
     """``compare(self, fn)``, a method: the address of a tape is that of the array ``self``'s data."""
     module = Module()

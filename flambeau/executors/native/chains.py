@@ -21,6 +21,7 @@ from ...graph.geometry import Geometry
 from ...graph.node import Node, Signature
 from .llvm.build import Function, Module
 from .llvm.code import kernels
+from .llvm.effort import Effort
 from .programs import runtime
 from .programs.objects import (
     DATA_AT,
@@ -281,7 +282,7 @@ def _put(module: Module) -> Function:
     return f
 
 
-@kernels("chains")
+@kernels("chains", Effort.FEW)
 def entries() -> str:
     """``chains(memory)``: 0, or 1 where samples have too little in common."""
     module = Module()

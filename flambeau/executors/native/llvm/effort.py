@@ -8,6 +8,6 @@ from enum import IntEnum
 class Effort(IntEnum):
     """Which transformations a module is worth; more than it needs can make it slower."""
 
-    FEW = 0     # written in vectors, unrolled, with little to move out of loops: registers and expressions
+    FEW = 0     # written in vectors, unrolled, or control alone: registers and expressions
     SOME = 1    # written in vectors: all that leaves loops as they are
     ALL = 2     # written element by element: loops become vectors

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from ..llvm.build import Function, Module
 from ..llvm.code import kernels
+from ..llvm.effort import Effort
 from . import runtime
 from .glance_filling import fill_arrays, write_numbers
 from .glance_words import (
@@ -350,7 +351,7 @@ def _look_up(module: Module, glance: Function) -> None:
         f.give(said)
 
 
-@kernels("glance")
+@kernels("glance", Effort.FEW)
 def entries() -> str:
     """``glance(self, pending)``, a method: the address of a glance is that of the array ``self``'s data.
 

@@ -33,6 +33,7 @@ import numpy as np
 
 from ..llvm.build import Function, Module
 from ..llvm.code import kernels
+from ..llvm.effort import Effort
 from .new_arrays import Memory, handler, new_array, new_arrays
 from .objects import (
     BASE_AT,
@@ -343,7 +344,7 @@ def _help(module: Module, share: Function) -> Function:
     return f
 
 
-@kernels("runtime")
+@kernels("runtime", Effort.FEW)
 def entries() -> str:
     """The addresses of the driver's ``bind``, ``run`` and ``start``; of the team's functions; of results'."""
     module = Module()

@@ -17,6 +17,7 @@ from ....graph import pending
 from ....graph.node import Node, Signature
 from ..llvm.build import Function, Module
 from ..llvm.code import kernels
+from ..llvm.effort import Effort
 from .glance import layout_is_known
 from .glance_words import OPERANDS_AT, SIGNATURE_AT, SITE_AT, VALUE_AT
 from .objects import (
@@ -87,7 +88,7 @@ class _Code(ObjectCode):
             self.f.give("null")
 
 
-@kernels("sequences")
+@kernels("sequences", Effort.FEW)
 def entries() -> str:
     """``record(self, objects)``, a method: the address of a sequence is that of the array ``self``'s data."""
     module = Module()
