@@ -41,8 +41,10 @@ lint: $(STAMP)
 clean:
 	rm -rf $(VENV) demo/output .pytest_cache .mypy_cache .ruff_cache
 
+# Bytecode is written at once: where Python is told to write none, every process would compile the package again.
 # The stamp is written last: an interrupted installation is started again.
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m compileall -q flambeau
 	touch $@
