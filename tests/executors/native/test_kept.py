@@ -18,6 +18,7 @@ from flambeau import config, nn
 from flambeau.executors.native.llvm import code, notes
 from flambeau.executors.native.programs import kept, planning
 from flambeau.executors.native.programs import known as programs
+from flambeau.executors.native.programs.pattern import Pattern
 from flambeau.nn import functional as F
 
 
@@ -70,6 +71,75 @@ def test_a_later_process_plans_nothing_and_computes_the_same(disk: dict[str, str
     programs.clear()
     assert _losses() == want
     assert not planned
+
+
+@pytest.fixture
+def refitted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The stages that were planned for other shapes than the first."""
+    found: list[int] = []
+    plain = Pattern._fit
+
+    def counted(self: Pattern, stage: int) -> Any:
+        found.append(stage)
+        return plain(self, stage)
+
+    monkeypatch.setattr(Pattern, "_fit", counted)
+    return found
+
+
+def _rounds(*rows: int) -> list[float]:
+    """A graph for each number of rows."""
+    found = []
+    with config.executor("native"):
+        for n in rows:
+            x = flambeau.arange(6.0 * n).reshape(n, 6) / n
+            flambeau.synchronize()
+            found.append(F.gelu(x @ flambeau.ones(6, 5)).softmax(1).square().sum().item())
+    return found
+
+
+@pytest.mark.parametrize("rows, plans_again", [
+    ((5, 7), False),
+    ((5, 1, 7), False),
+    ((5, 7, 9, 11, 13, 15), False),
+    ((5, 7, 9, 11, 13, 15, 17), True),     # of so many shapes a formula is found
+    ((5, 7, 9, 11, 13, 15, 17, 19, 21, 23), True),
+], ids=str)
+def test_plans_of_other_shapes_are_kept(rows: tuple[int, ...], plans_again: bool, disk: dict[str, str],
+                                        refitted: list[int]) -> None:
+    flambeau.ones(1).item()
+    programs.clear()
+    want = _rounds(*rows)
+    assert refitted
+    held = dict(disk)
+    refitted.clear()
+    programs.clear()
+    assert _rounds(*rows) == want
+    assert bool(refitted) == plans_again
+    assert disk == held
+
+
+@pytest.mark.parametrize("damage", [
+    lambda note: note.pop("stages"),
+    lambda note: note["stages"].pop(),
+    lambda note: [stage.__setitem__(1, None) for stage in note["stages"]],
+], ids=["no stages", "a stage that is gone", "stages without plans"])
+def test_a_damaged_note_on_other_shapes_is_none(damage: Callable[[dict[str, Any]], Any], disk: dict[str, str],
+                                                refitted: list[int]) -> None:
+    programs.clear()
+    _rounds(5)
+    first = set(disk)
+    programs.clear()
+    want = _rounds(5, 7)
+    count = len(refitted)
+    for key in disk.keys() - first:
+        note = json.loads(disk[key])
+        if isinstance(note, dict):
+            damage(note)
+            disk[key] = json.dumps(note)
+    programs.clear()
+    assert _rounds(5, 7) == want
+    assert len(refitted) > count > 0
 
 
 def _converted() -> float:
@@ -176,10 +246,10 @@ from tests.executors.native.test_kept import _losses
 print(_losses())
 """
 
-_ONE_SHAPE = """
+_TWO_SHAPES = """
 import sys, flambeau
-x = flambeau.ones(4, 5)
-print((x.exp() + 1).sum().item(), 'flambeau.executors.native.fusion' in sys.modules)
+for n in (4, 9):
+    print((flambeau.ones(n, 5).exp() + 1).sum().item(), 'flambeau.executors.native.fusion' in sys.modules)
 """
 
 
@@ -193,6 +263,6 @@ def test_between_processes(tmp_path: Path) -> None:
     folder = str(Path(__file__).parents[3])
     want = _run(_SCRIPT.format(folder=folder), tmp_path)
     assert _run(_SCRIPT.format(folder=folder), tmp_path) == want
-    first, second = [_run(_ONE_SHAPE, tmp_path).split() for _ in range(2)]
-    assert first[0] == second[0]
-    assert first[1] == "True" and second[1] == "False"
+    first, second = [_run(_TWO_SHAPES, tmp_path).split() for _ in range(2)]
+    assert first[::2] == second[::2]
+    assert first[1::2] == ["True"] * 2 and second[1::2] == ["False"] * 2

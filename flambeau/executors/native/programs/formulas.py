@@ -245,6 +245,10 @@ class Formulas:
         self.sketches: list[Sketch] = []
         self.shapes = 0     # that were planned
 
+    def are_far(self) -> bool:
+        """Whether no formula is looked for when the next shapes are planned."""
+        return self.shapes + 1 < _SHAPES
+
     def find(self, signatures: Sequence[Signature]) -> tuple[Sketch, Sequence[int]] | None:
         """The sketch with which signatures agree, and their numbers."""
         for sketch in self.sketches:

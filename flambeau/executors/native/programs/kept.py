@@ -3,8 +3,9 @@
 Note: kept plans. Planning is a function of a graph's outline and signatures, of the CPU, the number of
 threads and the package's own files: these are the key of a note (Note: notes), which names the plans' kernels
 by their objects on disk. A process that finds it imports nothing that plans, or writes kernels. So what is on
-disk decides how long a first step takes, and never what is computed. Only plans of the shapes that came first
-are kept: those of other shapes follow from them. A note that does not read as it should counts as absent.
+disk decides how long a first step takes, and never what is computed. Plans of other shapes follow from those
+of the shapes that came first: they are kept for the first few (a last batch, some lengths), under the key of
+both. A note that does not read as it should counts as absent.
 """
 
 from __future__ import annotations
@@ -28,11 +29,14 @@ _DTYPES = {dtype.numpy.name: dtype.numpy for dtype in dtypes.ALL}
 _written = 0
 
 
-def key_of(outline: Outline, signatures: Sequence[Signature]) -> str | None:
-    """The entry of the note on a graph; None where there can be none."""
+def key_of(outline: Outline, signatures: Sequence[Signature], first: str = "") -> str | None:
+    """The entry of the note on a graph; None where there can be none.
+
+    ``first``: the entry of the graph of other shapes that it takes its stages from.
+    """
     kinds = {signature: k for k, signature in enumerate(dict.fromkeys(signatures))}
     graph = repr((outline.sources, outline.counts, [kinds[signature] for signature in signatures]))
-    return notes.key_of(Planned, (graph, settings.threads, sys.version, tuple(kinds)))
+    return notes.key_of(Planned, (graph, settings.threads, sys.version, tuple(kinds), first))
 
 
 def find(key: str | None) -> list[Planned] | None:

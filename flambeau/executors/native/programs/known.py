@@ -192,7 +192,8 @@ def _plan(entry: Entry, nodes: list[Node]) -> Program:
         if planned is None:
             from . import planning  # what lies on disk needs none of it
             planned = new = planning.planned(nodes)
-        family.pattern = Pattern(family.outline, entry.signatures, [node.site for node in nodes], planned)
+        sites = [node.site for node in nodes]
+        family.pattern = Pattern(family.outline, entry.signatures, sites, planned, key)
         family.arrangements.clear()
         plans = family.pattern.first
     program = Program(_arrangement(family, plans), entry.signatures, plans)

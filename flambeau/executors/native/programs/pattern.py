@@ -11,11 +11,13 @@ shapes, have their own plans made, and take the rest from here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 
 from ....graph.node import Signature
 from ....graph.site import Site
 from ..plan import Plan
 from ..templates import make, plan_of
+from . import kept
 from .formulas import Formulas, Sketch
 from .outline import INNER, UNHELD, Outline
 from .stages import Planned, Replan
@@ -33,11 +35,12 @@ class Pattern:
     ``made`` and ``last``: the stages that make a result and that read it last; ``held``: results that need an
     array of their own; ``projections``: nodes that stand for one of several results of a natively computed
     node, and get no stage; ``shared``: results that lie where the operand lay that they overwrite; ``first``:
-    the plans for the shapes that came first.
+    the plans for the shapes that came first; ``key``: that of the note on them (Note: kept plans).
     """
 
     def __init__(self, outline: Outline, signatures: Sequence[Signature], sites: list[Site | None],
-                 planned: list[Planned]) -> None:
+                 planned: list[Planned], key: str | None = None) -> None:
+        self._key = key
         self.outline = outline
         self.sources = outline.sources
         self.seen = self._seen_from_outside()
@@ -64,6 +67,19 @@ class Pattern:
 
     def plans(self, signatures: Sequence[Signature]) -> Plans | None:
         """The stages' plans for other shapes; None where they do not follow this pattern."""
+        if self._key is None or not self._formulas.are_far():
+            return self._plans(signatures, None)
+        key = kept.key_of(self.outline, signatures, self._key)
+        noted = kept.find(key)
+        if noted is not None and len(noted) == len(self.stages):
+            return self._plans(signatures, noted)
+        found = self._plans(signatures, None)
+        if found is not None and key is not None and found != self.first:
+            kept.keep(key, [*map(Planned, self.stages, found, repeat(None))])
+        return found
+
+    def _plans(self, signatures: Sequence[Signature], noted: list[Planned] | None) -> Plans | None:
+        """The same; ``noted``: the stages' plans for these shapes, if an earlier process made them."""
         found: Plans = []
         latest, plans = self._latest
         stages = self.stages
@@ -85,7 +101,7 @@ class Pattern:
                 continue
             plan = sketch.plan(s, numbers) if sketch is not None else None
             if plan is None:
-                plan = self._fit(s).plan(own)
+                plan = (noted[s].plan if noted is not None else None) or self._fit(s).plan(own)
                 made.append(s)
             if plan is None or (plan.in_place, plan.reuses) != (old.in_place, old.reuses):
                 return None
