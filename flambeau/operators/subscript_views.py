@@ -108,27 +108,29 @@ def part_of(g: Geometry, items: tuple[Any, ...]) -> Geometry | None:
     lengths: list[int | None] = []
     offset, whole = g.offset, True
     for item, n, stride in zip(items, g.shape, g.strides):
-        if item.__class__ is int:
-            if not -n <= item < n:
+        if item.__class__ is slice:
+            start, stop = item.start, item.stop
+            if item.step is not None:
                 return None
+            if start is None:
+                if stop is None:
+                    lengths.append(n)
+                    continue
+                start = 0
+            elif stop is None:
+                stop = n
+            if start.__class__ is not int or stop.__class__ is not int or not 0 <= start <= stop <= n:
+                return None
+            lengths.append(stop - start)
+            if stop - start != n:
+                offset += start * stride
+                whole = False
+        elif item.__class__ is int and -n <= item < n:
             offset += (item if item >= 0 else item + n) * stride
             lengths.append(None)
             whole = False
-            continue
-        if item.__class__ is not slice or item.step is not None:
+        else:
             return None
-        start, stop = item.start, item.stop
-        if start is None:
-            start = 0
-        if stop is None:
-            stop = n
-        if start.__class__ is not int or stop.__class__ is not int or not 0 <= start <= stop <= n:
-            return None
-        length = stop - start
-        if length != n:
-            offset += start * stride
-            whole = False
-        lengths.append(length)
     if whole or len(lengths) < len(items):
         return None
     return g.family.cut(tuple(lengths))[offset]
