@@ -24,7 +24,7 @@ _LEAST_NODES = 24
 _LEAST_TIME = 60e3      # modelled nanoseconds of the graph
 _ROUNDS = 16            # in which as many nodes were recorded for one line, before its graph is cut
 _CROSSING = 2           # values that the second part reads of the first one, at most
-_EARLIEST, _LATEST = 0.35, 0.65     # the share of nodes in the first part
+_EARLIEST, _LATEST = 0.45, 0.75     # the share of nodes in the first part
 _LINES = 1 << 12
 _MISSES = 1000          # first parts that were not known, beside two for each that was, before no more is cut
 

@@ -8,7 +8,9 @@ they do in theirs. A helper that comes late, or never, costs nothing but its hel
 itself. Results do not depend on who runs which task.
 
 Note: driving ahead. A program may also be *launched*: the first helper that is awake drives it, while the
-thread that launched it goes on, and helps once it *joins*. If no helper has begun by then, it drives.
+thread that launched it goes on, and helps once it *joins*. If no helper has begun by then, it drives. To be
+woken takes as long as a small program: so a helper that drove one stays awake for a moment, as it does after
+the next program. Otherwise nobody waits in a loop while there is nothing to do.
 
 Memory that both sides know, in 64-bit words:
 
@@ -57,7 +59,7 @@ TEAM_WORDS = 64
 MUTEX, CONDITION = 16, 40
 
 _SPINS = 4000  # rounds of waiting before a thread offers its core to others
-_LINGERS = 4000     # the same before a helper sleeps that ran a program ahead
+_LINGERS = 12000    # the same before a helper sleeps that drove a program: a tenth of a millisecond or two
 
 
 def layout_is_known() -> bool:
@@ -287,7 +289,7 @@ def _take_launched(f: Function) -> str:
 
 def _serve(module: Module, help_with: Function, drive: Function) -> None:
     with module.function("serve", [("ptr", "%team"), ("ptr", "%scratch"), ("i64", "%size")], "i64") as f:
-        seen = f.variable("i64", 0)
+        seen, ahead = f.variable("i64", 0), f.variable("i64", -2)
         f.declarations["declare i32 @pthread_cond_wait(ptr, ptr)"] = None
         with f.forever():
             _locked(f, "lock")
@@ -307,16 +309,17 @@ def _serve(module: Module, help_with: Function, drive: Function) -> None:
             launched = _take_launched(f)
             _locked(f, "unlock")
             with f.when(launched):
+                ahead.set(seen.get())
                 f.run(drive, program, "%scratch")
             with f.otherwise(launched):
                 f.run(help_with, "%team", "%scratch", program)
             f.effect(f"{f.name()} = atomicrmw sub ptr {_field(f, '%team', ACTIVE)}, i64 1 acq_rel")
-            with f.when(launched):
+            with f.when(f.compare("sle", f.sub(seen.get(), ahead.get()), 1)):
                 _linger(f, seen.get())
 
 
 def _linger(f: Function, seen: str) -> None:
-    """Stay awake for a moment: the other part of a graph follows the one that ran ahead."""
+    """Stay awake for a moment: what follows a part that ran ahead, and the next such part, will come soon."""
     spins = f.variable("i64", 0)
     with f.forever() as leave:
         current = f.emit(f"load atomic i64, ptr {_field(f, '%team', ROUND)} acquire, align 8")
