@@ -45,6 +45,13 @@ class Derivative:
         return any(k < 0 or isinstance(geometries[k], Geometry) for k in self.keeps)
 
 
+def _reading(rule: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """A rule that is given more than the first ``count`` of what is kept."""
+    def reads(ctx: Any, grad: Any, *kept: Any) -> Any:
+        return rule(ctx, grad, *kept[:count])
+    return reads
+
+
 class Rows:
     """How an operator goes over rows, whose results are a value for each row or for each element.
 
@@ -138,19 +145,21 @@ class Operator:
     def __repr__(self) -> str:
         return f"<operator {self.name}>"
 
-    def derivative(self, *names: str, keeps: str = "", once: bool | None = None,
+    def derivative(self, *names: str, keeps: str = "", holds: str = "", once: bool | None = None,
                    formal: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Declare the gradient rule of the operands ``names``.
 
         ``keeps`` names what the rule reads beside the gradient: operands by parameter name, ``output`` or
-        ``output1``, ... for results; the rule gets them as arguments in this order. ``once``, ``formal``:
-        see ``Derivative``.
+        ``output1``, ... for results; the rule gets them as arguments in this order. ``holds`` names
+        in the same way what PyTorch saves beside these: the rule has no use for it, but that it was written
+        since is refused too. ``once``, ``formal``: see ``Derivative``.
         """
         def declare(rule: Callable[..., Any]) -> Callable[..., Any]:
             positions = tuple(self.parameters.index(name) for name in names)
             of = tuple(map(self.parameters.index, formal.split()))
-            self.derivatives.append(
-                Derivative(rule, positions, tuple(map(self._position, keeps.split())), once, of))
+            read, held = keeps.split(), holds.split()
+            self.derivatives.append(Derivative(_reading(rule, len(read)) if held else rule, positions,
+                                               tuple(map(self._position, read + held)), once, of))
             self.differentiable = True
             return rule
         return declare

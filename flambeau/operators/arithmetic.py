@@ -295,7 +295,7 @@ _declare_addcmul(ADDCMUL, " value")
 _declare_addcmul(ADDCMUL_ONE)
 
 
-@ADDCDIV.derivative("input", once=True)
+@ADDCDIV.derivative("input", holds="tensor2")
 def _(ctx: Any, grad: Tensor) -> Tensor:
     return grad
 
@@ -379,7 +379,7 @@ for _op in (LERP, LERP_NUMBER):
         return grad * conjugate(weight)
 
 
-@LERP.derivative("weight", keeps="input end")
+@LERP.derivative("weight", keeps="input end", holds="weight")
 def _(ctx: Any, grad: Tensor, input: Tensor, end: Tensor) -> Tensor:
     return grad * conjugate(end - input)
 

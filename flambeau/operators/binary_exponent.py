@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from math import log
 from typing import Any
 
 from .. import dtypes
 from ..graph.geometry import Geometry
 from ..return_types import TYPES
-from ..tensor import Tensor, record
-from .definition import arithmetic_dtype, operator, pointwise_geometry
+from ..tensor import Tensor, record, record_pair
+from .definition import arithmetic_dtype, operator, pointwise_geometry, pointwise_operator
 from .domain import FLOATING, not_implemented, require_tensor
 from .out import store
 from .power import pow
@@ -49,6 +50,19 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
     return TYPES["frexp"](*result)
 
 
+LDEXP = pointwise_operator("ldexp", lambda m, input, other: input * m.power(2.0, other), "float", casts=True)
+
+
+@LDEXP.derivative("input", keeps="other", holds="output")
+def _(ctx: Any, grad: Tensor, other: Tensor) -> Tensor:
+    return grad * pow(2.0, other)
+
+
+@LDEXP.derivative("other", keeps="output")
+def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
+    return grad * output.conj() * log(2)
+
+
 @api("torch", "Tensor", out=True, inplace="pointwise")
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """``input * 2**other``.
@@ -61,4 +75,4 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
     require_tensor(other, "ldexp", "other", 2)
     if other.dtype is dtypes.bool_ and input.dtype.category == FLOATING:
         raise not_implemented("ldexp_cpu_exp", other.dtype)
-    return input * pow(2.0, other)
+    return record_pair(LDEXP, input, other)

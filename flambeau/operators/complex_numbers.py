@@ -272,12 +272,12 @@ POLAR = pointwise_operator(
 COMPLEX_OF.infer = POLAR.infer = _complex_geometry
 
 
-@COMPLEX_OF.derivative("real", once=True)
+@COMPLEX_OF.derivative("real", holds="real")
 def _(ctx: Any, grad: Tensor) -> Tensor:
     return real(grad)
 
 
-@COMPLEX_OF.derivative("imag", once=True)
+@COMPLEX_OF.derivative("imag", holds="imag")
 def _(ctx: Any, grad: Tensor) -> Tensor:
     return imag(grad)
 

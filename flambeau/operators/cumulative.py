@@ -193,7 +193,7 @@ def _extrema_operator(name: str, ufunc: str) -> Operator:
         _extrema_kernel(ufunc)
     )
 
-    @op.derivative("input", keeps="output1")
+    @op.derivative("input", keeps="output1", holds="input")
     def _(ctx: Any, grads: Any, indices: Tensor) -> Any:
         if grads[0] is None or not grads[0].ndim:
             return grads[0]

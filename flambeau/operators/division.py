@@ -69,8 +69,9 @@ def refuse_zero(input: Any, other: Any) -> None:
         raise RuntimeError("ZeroDivisionError")
 
 
-zero_gradient(DIV_FLOOR, "input", "other", once=True)
-zero_gradient(DIV_TRUNC, "input", "other", once=True)
+for _op in (DIV_FLOOR, DIV_TRUNC):
+    zero_gradient(_op, "input", holds="other", once=True)
+    zero_gradient(_op, "other", holds="input other", once=True)
 
 
 refuse_derivative(FLOOR_DIVIDE, "floor_divide", "input", "other")

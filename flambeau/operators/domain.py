@@ -118,10 +118,10 @@ def _called(function: Callable[..., Any], second: str) -> Callable[..., Any]:
     return named
 
 
-def zero_gradient(op: Operator, *names: str, once: bool | None = None) -> None:
+def zero_gradient(op: Operator, *names: str, holds: str = "", once: bool | None = None) -> None:
     """Declare that the gradient of the operands is zero: piecewise constant functions."""
     for each in names:
-        op.derivative(each, once=once)(lambda ctx, grad: zeros_like(grad))
+        op.derivative(each, holds=holds, once=once)(lambda ctx, grad: zeros_like(grad))
 
 
 def formal_operand(op: Operator, name: str) -> None:

@@ -123,7 +123,7 @@ def _sample(input: Tensor, grid: Tensor, mode: str, padding_mode: str, align_cor
     return found.to(input.dtype)
 
 
-@GRID_SAMPLE.derivative("input", "grid", keeps="input grid", formal="input")
+@GRID_SAMPLE.derivative("input", "grid", keeps="input grid", formal="input grid")
 def _(ctx: Any, grad: Tensor, input: Tensor, grid: Tensor) -> Any:
     (how,) = ctx.attributes
     by_input, by_grid = ctx.needs[:2]

@@ -123,7 +123,7 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
     return grad
 
 
-@INDEX_ADD.derivative("source", keeps="index")
+@INDEX_ADD.derivative("source", keeps="index", holds="source")
 def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
     alpha = ctx.numbers[3]
     found = index_select(grad, ctx.attributes[0], index).expand(ctx.operand_geometry(2).shape)
@@ -185,7 +185,7 @@ def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
     return index_fill(grad, ctx.attributes[0], index, 0)
 
 
-@INDEX_COPY.derivative("source", keeps="index")
+@INDEX_COPY.derivative("source", keeps="index", holds="source")
 def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
     return index_select(grad, ctx.attributes[0], index).expand(ctx.operand_geometry(2).shape)
 

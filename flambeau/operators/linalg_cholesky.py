@@ -146,7 +146,7 @@ def CHOLESKY_SOLVE(m: Any, input: Any, L: Any, upper: bool) -> Any:
     return factorizations.solve_triangular(high, half, True, False)
 
 
-@CHOLESKY_SOLVE.derivative("input", "L", keeps="L output")
+@CHOLESKY_SOLVE.derivative("input", "L", keeps="L output", holds="input")
 def _(ctx: Any, grad: Tensor, L: Tensor, X: Tensor) -> Any:
     """The gradient of A is -A^-1 G X^H; that of its factor follows from A = L L^H."""
     upper = ctx.attributes[0]

@@ -294,7 +294,7 @@ def LSTSQ(m: Any, A: Any, B: Any, rcond: float | None, driver: str) -> Any:
     return X.reshape(*batch, n, k), ranks.reshape(batch), values.reshape(*batch, values.shape[1])
 
 
-@LSTSQ.derivative("A", "B", keeps="A B")
+@LSTSQ.derivative("A", "B", keeps="A B", holds="output")
 def _(ctx: Any, grads: Any, A: Tensor, B: Tensor) -> Any:
     """Through the pseudoinverse: X = A^+ B."""
     if grads[0] is None:

@@ -298,7 +298,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor, target: Tensor) -> Tensor:
     return grad * (input - target) / ((1 - input) * input).clamp_min(1e-12)
 
 
-@BINARY_CROSS_ENTROPY.derivative("target", keeps="input")
+@BINARY_CROSS_ENTROPY.derivative("target", keeps="input", holds="target")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     return grad * ((1 - input).log().clamp_min(-100) - input.log().clamp_min(-100))
 

@@ -89,7 +89,7 @@ def sgn(m: Any, input: Any) -> Any:
     return m.sign_of(input)
 
 
-@sgn.derivative("input", keeps="input")
+@sgn.derivative("input", keeps="input", holds="output")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     if not input.is_complex():
         return zeros_like(grad)

@@ -113,7 +113,7 @@ def MASKED_SELECT(m: Any, input: Any, positions: Any) -> Any:
     return m.take(input.reshape(-1), positions)
 
 
-@MASKED_SELECT.derivative("input", keeps="positions")
+@MASKED_SELECT.derivative("input", keeps="positions", holds="input")
 def _(ctx: Any, grad: Tensor, positions: Tensor) -> Tensor:
     shape = ctx.operand_geometry(0).shape
     return grad.new_zeros(shape.numel()).index_put((positions,), grad).reshape(shape)

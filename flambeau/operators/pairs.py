@@ -36,7 +36,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
     return grad * where(input == 0, 0, ratio)
 
 
-zero_gradient(COPYSIGN, "other", once=True)
+zero_gradient(COPYSIGN, "other", holds="output")
 
 
 @of_tensors()

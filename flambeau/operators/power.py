@@ -81,7 +81,7 @@ def _by_base(grad: Tensor, input: Tensor, exponent: Any) -> Tensor:
     return grad * conjugate(pow(input, exponent - 1) * exponent)
 
 
-@POW.derivative("input", keeps="input exponent")
+@POW.derivative("input", keeps="input exponent", holds="output")
 def _(ctx: Any, grad: Tensor, input: Tensor, exponent: Tensor) -> Tensor:
     slope = conjugate(exponent * pow(input, exponent - 1))
     return grad * where(exponent != 0, slope, 0)

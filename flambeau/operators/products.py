@@ -79,6 +79,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     ndim = max(input.ndim, other.ndim)
     a = (1,) * (ndim - input.ndim) + tuple(input.shape)
     b = (1,) * (ndim - other.ndim) + tuple(other.shape)
+    input, other = input.clone(), other.clone()     # which may be written before backward
     left = input.reshape([n for pair in zip(a, (1,) * ndim) for n in pair])
     right = other.reshape([n for pair in zip((1,) * ndim, b) for n in pair])
     return (left * right).reshape([n * m for n, m in zip(a, b)])

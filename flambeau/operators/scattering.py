@@ -70,8 +70,8 @@ GATHER_BACKWARD = operator("gather_backward", lambda operands, attributes: conti
     attributes[1], operands[0].dtype, operands[0].device))(_gather_backward_kernel)
 
 
-@GATHER.derivative("input", keeps="index input")  # input is not read: writing it is refused, as in PyTorch
-def _(ctx: Any, grad: Tensor, index: Tensor, input: Tensor) -> Tensor:
+@GATHER.derivative("input", keeps="index", holds="input")
+def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
     return record_pair(GATHER_BACKWARD, grad, index, (ctx.attributes[0], ctx.operand_geometry(0).shape))
 
 

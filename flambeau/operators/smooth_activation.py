@@ -274,7 +274,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor, weight: Tensor) -> Tensor:
     return where(input > 0, grad, grad * weight)
 
 
-@PRELU.derivative("weight", keeps="input", formal="input weight")
+@PRELU.derivative("weight", keeps="input", holds="weight", formal="input weight")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     return where(input > 0, 0, grad * input)
 
@@ -317,7 +317,7 @@ RRELU = Operator("rrelu_with_noise", lambda m, input, noise: m.multiply(input, n
 refuse(RRELU, "rrelu_with_noise_out_cpu", *INTEGRAL, COMPLEX)
 
 
-@RRELU.derivative("input", keeps="noise", formal="input")
+@RRELU.derivative("input", keeps="noise", holds="input", formal="input")
 def _(ctx: Any, grad: Tensor, noise: Tensor) -> Tensor:
     return grad * noise.to(grad.dtype)
 

@@ -64,8 +64,9 @@ def erfinv(m: Any, input: Any) -> Any:
     return m.erfinv(input)
 
 
-@erfinv.derivative("input", keeps="output")
-def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
+@erfinv.derivative("input", keeps="input")
+def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
+    output = erfinv(input)
     return grad * (exp(output * output) / TWO_OVER_SQRT_PI)
 
 
@@ -130,7 +131,7 @@ def log_ndtr(m: Any, input: Any) -> Any:
     return m.log_ndtr(input)
 
 
-@log_ndtr.derivative("input", keeps="input")
+@log_ndtr.derivative("input", keeps="input", holds="output")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     return grad / erfcx(input * -math.sqrt(0.5)) * math.sqrt(2 / math.pi)
 

@@ -38,7 +38,7 @@ TAKE_BACKWARD = operator("take_backward", lambda operands, attributes: contiguou
     attributes[0], operands[0].dtype, operands[0].device))(_take_backward_kernel)
 
 
-@TAKE.derivative("input", keeps="index")
+@TAKE.derivative("input", keeps="index", holds="input")
 def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
     return record_pair(TAKE_BACKWARD, grad, index, (ctx.operand_geometry(0).shape,))
 
@@ -86,7 +86,7 @@ def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
     return grad if ctx.attributes[0] else put(grad, index, grad.new_zeros(index.shape))
 
 
-@PUT.derivative("source", keeps="index")
+@PUT.derivative("source", keeps="index", holds="source")
 def _(ctx: Any, grad: Tensor, index: Tensor) -> Tensor:
     return take(grad, index).reshape(ctx.operand_geometry(2).shape)
 

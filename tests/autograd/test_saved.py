@@ -101,3 +101,40 @@ def test_who_keeps_a_result_sees_that_it_was_written(torch: ModuleType, oracle: 
         return "accepted"
 
     assert run(torch) == run(oracle)
+
+
+# Of leaves x and y, positive, and a result: which may be written before backward.
+WRITTEN = [
+    "x.erfinv()", "x.sgn()", "torch.ldexp(x, y)", "torch.ldexp(x, y.detach())", "torch.ldexp(x.detach(), y)",
+    "torch.special.log_ndtr(x)", "torch.kron(x, y)", "torch.complex(x, y)", "torch.complex(x, y.detach())",
+    "torch.copysign(x.detach(), y)", "torch.cummax(x, 0)[0]", "torch.cummin(x, 0)[0]", "x ** y",
+    "x ** y.detach()", "torch.div(x, y, rounding_mode='floor')",
+    "torch.div(x, y.detach(), rounding_mode='trunc')",
+    "torch.addcdiv(x, y.detach(), y.detach())", "torch.lerp(x.detach(), y.detach(), x * y)",
+    "x.index_add(0, torch.tensor([0, 1]), y)", "x.index_copy(0, torch.tensor([0, 1]), y)",
+    "x.masked_select(y > 0)", "x.take(torch.tensor([1]))", "x.put(torch.tensor([0, 1, 2, 3]), y)",
+    "x.gather(0, torch.tensor([[0, 1]]))", "torch.cholesky_solve(x, y)", "torch.linalg.lstsq(x, y)[0]",
+    "F.binary_cross_entropy(x.detach(), y, reduction='none')", "F.rrelu(x, training=True)",
+    "F.prelu(x.detach(), y[0])", "x.prod()", "x * y", "x / y", "x.exp()", "x.sin()",
+]
+
+
+@pytest.mark.parametrize("expression", WRITTEN)
+def test_what_may_be_written_before_backward(
+    torch: ModuleType, oracle: ModuleType, expression: str
+) -> None:
+    def refused(framework: ModuleType, number: int) -> bool:
+        leaves = [framework.tensor([[0.5, 0.2], [0.1, a]], dtype=framework.float64) for a in (0.7, 0.6)]
+        names = {"torch": framework, "F": framework.nn.functional,
+                 **dict(zip("xy", [leaf.requires_grad_() for leaf in leaves]))}
+        result = eval(expression, names)
+        with framework.no_grad():
+            [*leaves, result][number].mul_(1)
+        try:
+            result.real.sum().backward()
+        except RuntimeError as error:
+            assert "modified by an inplace operation" in str(error)
+            return True
+        return False
+
+    assert [refused(torch, i) for i in range(3)] == [refused(oracle, i) for i in range(3)]
