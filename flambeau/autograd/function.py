@@ -326,7 +326,7 @@ def _with_history(ctx: Any, x: Any, i: int, args: tuple[Any, ...]) -> Any:
             x = detached(x)
     x._grad_fn, x._output_nr, x._requires_grad = ctx, i, True
     if base is not None:    # a view whose history is the function's own
-        x._base, x._base_version = base, (base._counter or base._storage).version
+        x._base, x._view, x._base_version = base, None, (base._counter or base._storage).version
         x._multiple = len(ctx._output_geometries) > 1 or OF_FUNCTION
     return x
 

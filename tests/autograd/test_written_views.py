@@ -175,3 +175,21 @@ def test_the_product_is_kept_for_its_gradient() -> None:
     x.data.mul_(2)
     y.backward()
     assert x.grad is not None and x.grad.tolist() == [4, 2, 1]
+
+
+def test_what_a_function_returns_as_it_is_may_be_viewed() -> None:
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * 2
+
+    x = torch.ones(2, 2, requires_grad=True)
+    Same.apply(x).view(-1)[1:].sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [[0, 2], [2, 2]]
+    flat = torch.nn.Flatten()
+    flat.register_full_backward_hook(lambda module, inputs, outputs: (inputs[0] * 3,))
+    assert torch.autograd.grad(flat(x * 1).sum(), x)[0].tolist() == [[3, 3], [3, 3]]
