@@ -1,7 +1,8 @@
 """Kernels whose rows run along memory: the innermost loop is reduced, or nothing is.
 
 A task is an outer position, or a chunk of its row. It goes over the row once for each pass; the row stays
-in the caches. Where rows are shared between tasks (``split``), each pass is a call of its own, which leaves
+in the caches. A second pass that stores nothing fetches the next row: else memory would idle until that
+begins. Where rows are shared between tasks (``split``), each pass is a call of its own, which leaves
 partial results that the next one combines.
 """
 
@@ -11,13 +12,15 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from ..llvm.build import Function, Variable
-from ..llvm.emitter import FLOAT32, register_type
+from ..llvm.emitter import FLOAT32, memory_type, register_type
 from . import accumulate
 from .body import Accumulation, Body
 from .frame import LONG, MASKED, TOGETHER, Frame, partial_type, splice, splice_renamed
-from .structure import ELEMENT, ROW, UNIFORM
+from .structure import ADJACENT, ELEMENT, FLAT, ROW, UNIFORM
 
 GROUP = 64      # elements: whole vectors, several of them at once
+PORTION = 512   # elements of a row between which others are fetched,
+FETCHED = 1 << 16   # if a row has as many at least, and at most so many
 MUCH = 12       # instructions of an element
 _POSITIONS = ("j", "at", "place", "slot")
 
@@ -119,11 +122,18 @@ class Rows(Frame):
 
     def _inner(self, f: Function, body: Body, start: str, stop: str, totals: list[Variable]) -> None:
         blocked = [x.dtype == FLOAT32 and x.kind in ("sum", "prod") for x in body.accumulations]
-        if not any(blocked):
+        ahead = self._ahead(body)
+        if not any(blocked) and not ahead:
             self._row(f, body, start, stop, totals)
             return
-        with f.loop(start, stop, accumulate.BLOCK) as block:
-            end = f.least(f.add(block, accumulate.BLOCK), stop)
+        size = PORTION if ahead else accumulate.BLOCK
+        with f.loop(start, stop, size) as block:
+            end = f.least(f.add(block, size), stop)
+            if ahead:
+                few = f.emit(f"icmp ult i64 {f.sub(stop, PORTION)}, {FETCHED - PORTION + 1}")
+                fetched = f.choose(few, "i64", end, block)
+                for i in ahead:
+                    self._fetch(f, body, i, block, fetched)
             parts = [self._start(f, x, False) if b else total
                      for x, b, total in zip(body.accumulations, blocked, totals)]
             self._row(f, body, block, end, parts)
@@ -132,6 +142,24 @@ class Rows(Frame):
                     wide = accumulate.wide(x.kind, x.dtype)
                     held = accumulate.widened(f, x.kind, x.dtype, part.get())
                     total.set(accumulate.combined(f, x.kind, wide, total.get(), held, False))
+
+    def _ahead(self, body: Body) -> list[int]:
+        """The inputs of which a pass fetches the next row."""
+        own = self.structure
+        if body not in self.bodies[1:2] or not body.accumulations or not own.outer or own.mid or own.split:
+            return []
+        return [i for i, x in enumerate(own.inputs) if x.level == ELEMENT and x.access in (FLAT, ADJACENT)]
+
+    def _fetch(self, f: Function, body: Body, i: int, start: str, stop: str) -> None:
+        """Bring elements of an input's next row into the first cache."""
+        dtype, access, _ = self.structure.inputs[i]
+        kind, last = memory_type(dtype), self.structure.outer - 1
+        if access == FLAT:
+            row = f.at(f"%i{i}", f.add(f"{body.prefix}seg", f"%own_{last}"), kind)
+        else:
+            row = f.at(f"{body.prefix}m{i}", f"%stride_{i}_{last}", kind)
+        with f.loop(start, stop, 64 // dtype.itemsize, self.hint(1)) as j:
+            f.prefetch(f.at(row, j, kind), 1)
 
     def _row(self, f: Function, body: Body, start: str, stop: str, parts: Sequence[Variable]) -> None:
         """Elements of a row. Where they are much work, the last ones are no loop of single elements."""
