@@ -13,6 +13,7 @@ from typing import Any
 
 from ..engine import look_at_declaration
 from ..tensor import state
+from ..tensor.tape import inferring
 
 
 class Mode:
@@ -187,10 +188,12 @@ class inference_mode(Mode):
     def __enter__(self) -> None:
         self.before = (state.enabled, state.inference)
         state.inference = self.mode
+        inferring.append(self)
         state.enabled = not self.mode
 
     def __exit__(self, *exc: object) -> None:
         state.enabled, state.inference = self.before
+        inferring.pop()
 
     def clone(self) -> inference_mode:
         return inference_mode(self.mode)

@@ -24,7 +24,7 @@ _spent = 0.0
 _native: Callable[[int], Callable[..., None]] | None = None
 
 
-def gather(rows: Array, value: Array, offsets: list[int], shape: Sequence[int],
+def gather(rows: Array, value: Array, offsets: Any, shape: Sequence[int],
            strides: Sequence[int]) -> None:
     """Let dense rows be what is read of a flat value from these offsets on."""
     if not rows.size:
@@ -123,7 +123,7 @@ def spend(nanoseconds: float) -> None:
 _Plan = tuple[tuple[int, ...], Array]
 
 
-def _copied(rows: Array, table: Array, offsets: list[int] | None, positions: Array | None,
+def _copied(rows: Array, table: Array, offsets: Any, positions: Array | None,
             plan: _Plan) -> None:
     assert _native is not None
     _native(rows.itemsize)(rows, table, offsets, positions, *plan)

@@ -14,6 +14,7 @@ from ..graph.storage import Storage
 from ..graph.strides import row_major_strides
 from ..tensor import INFERENCE, Tensor, record_one, state
 from ..tensor.history import attach
+from ..tensor.tape import inferring
 from .complaints import require
 from .definition import operator
 from .registry import NAMESPACES, api
@@ -87,7 +88,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     out._geometry = g
     out._requires_grad = False
     out._grad_fn = out._base = None
-    out._counter = INFERENCE if state.inference else None
+    out._counter = INFERENCE if inferring and state.inference else None
     if state.enabled and input.requires_grad:
         signature = _signatures.get(g)
         if signature is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from operator import index as as_index
 from typing import Any
 
@@ -10,7 +11,6 @@ from ..dtypes import int64
 from ..graph.geometry import TABLE, Geometry
 from ..graph.operator import Operator
 from ..tensor import Tensor, view
-from ..tensor.tape import state
 from ..tensor.views import has_no_history, part, row
 from .slicing import SELECT, SLICE
 
@@ -90,7 +90,7 @@ def simple_view(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
         if not {*map(type, items)} <= _PLAIN:
             return None
     if has_no_history(x) and (found := part_of(x._geometry, items)) is not None:
-        return part(x, found, _steps(x._geometry, items) if state.enabled else ())
+        return part(x, found, partial(_steps, x._geometry, items))
     dim = 0
     for place, item in enumerate(items):
         if item.__class__ is int:

@@ -229,7 +229,8 @@ def getitem(self: Tensor, key: Any) -> Tensor:
             return rows
         return sliced(self, 0, key, True)
     if key is None:
-        return (moved if state.at_once and is_plain(self) else view)(UNSQUEEZE, self, (0,))
+        found = moved(UNSQUEEZE, self, _FIRST) if state.at_once else None
+        return view(UNSQUEEZE, self, _FIRST) if found is None else found
     if key is Ellipsis:
         return view(ALIAS, self)
     if key.__class__ is tuple:

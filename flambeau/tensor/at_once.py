@@ -35,7 +35,7 @@ from .known import from_value
 from .record import ABSENT, DECLINED, compute_with
 from .signing import projection, sign
 from .stacking import joins
-from .tape import INFERENCE, state
+from .tape import INFERENCE, inferring, state
 from .tensor import Tensor
 from .waiting import Habit, Shared, Waits, cut, known
 
@@ -199,7 +199,7 @@ def _short(operator: Operator, x: Tensor, y: Any, attributes: tuple[Any, ...]) -
     out._geometry = signature.outputs[0]
     out._requires_grad = False
     out._grad_fn = out._base = None
-    out._counter = INFERENCE if state.inference else None
+    out._counter = INFERENCE if inferring and state.inference else None
     return out
 
 
@@ -211,7 +211,7 @@ def _wait(at_once: AtOnce, signature: Signature, reads: list[Any]) -> Tensor:
     out._geometry = signature.outputs[0]
     out._requires_grad = False
     out._grad_fn = out._base = None
-    out._counter = INFERENCE if state.inference else None
+    out._counter = INFERENCE if inferring and state.inference else None
     return out
 
 

@@ -12,6 +12,7 @@ made once, of the first sample of its kind.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from ..graph.geometry import Family, Geometry
 from ..graph.node import Node, Signature
 from ..graph.operator import Operator
 from ..graph.recent import Recent
-from .waiting import Application
+from .tensor import Tensor
+from .waiting import Application, Shared, Waits
 
 Array = np.ndarray[Any, Any]
 
@@ -166,15 +168,28 @@ class Group:
 _chains: Recent[bytes, tuple[Chain, tuple[Any, ...]]] = Recent(1 << 8)
 
 
-def groups_of(sources: list[Any], geometries: list[Geometry]) -> list[Group] | None:
+@cache
+def native_samples() -> Any:
+    """The native code that reads the tensors of a batch, where ``gather.is_native``."""
+    from ..executors.native.samples import Samples  # needs llvmlite
+    return Samples(Tensor, Waits, Shared)
+
+
+def _source(x: Tensor) -> Any:
+    """What the value of a sample is read from, or made of."""
+    storage = x._storage
+    return storage.owner if isinstance(storage, Waits | Shared) else storage.node
+
+
+def groups_of(tensors: list[Any]) -> list[Group] | None:
     """The samples in groups; None where they have too little in common. Under the lock of what is pending."""
     from ..executors.native.chains import chains  # needs llvmlite, which is there where samples wait
-    reader = chains()
-    objects = reader.read(sources, geometries, flips[0] if flips else None)
+    reader = chains(native_samples())
+    objects = reader.read(tensors, flips[0] if flips else None)
     if objects is None:
         return None
     rows = reader.found()
-    kinds, starts, slots = [x[:len(sources)] for x in (reader.kinds, reader.starts, reader.slots)]
+    kinds, starts, slots = [x[:len(tensors)] for x in (reader.kinds, reader.starts, reader.slots)]
     groups = []
     for k, (first, _, differs) in enumerate(rows):
         row = reader.tokens[first]
@@ -183,7 +198,7 @@ def groups_of(sources: list[Any], geometries: list[Geometry]) -> list[Group] | N
         if known is None:
             sample = _Reader()
             try:
-                chain = sample.walk(sources[first], geometries[first])
+                chain = sample.walk(_source(tensors[first]), tensors[first]._geometry)
             except TooLong:
                 return None
             # What the addresses in the key are of stays alive with the chain.
@@ -196,4 +211,4 @@ def groups_of(sources: list[Any], geometries: list[Geometry]) -> list[Group] | N
     return groups
 
 
-__all__ = ["FLIP", "Applied", "Chain", "Group", "Leaf", "View", "flips", "groups_of"]
+__all__ = ["FLIP", "Applied", "Chain", "Group", "Leaf", "View", "flips", "groups_of", "native_samples"]

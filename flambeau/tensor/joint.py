@@ -18,12 +18,10 @@ from ..graph.recent import Recent
 from .chains import FLIP, Applied, Chain, Group, Leaf, View, flips, groups_of
 from .signing import sign
 from .tape import state
-from .tensor import Tensor
-from .waiting import Shared, Waits, cut
+from .waiting import cut
 
 Array = np.ndarray[Any, Any]
 
-_PLAIN = {Tensor}
 _LEAST = 4      # samples: fewer are computed alone
 _SMALL = 1 << 15    # bytes of a batch: NumPy has no better
 _SPREAD = 4     # as many in a group, on the average: else alone
@@ -65,24 +63,12 @@ def joined(tensors: Sequence[Any], allocate: Callable[[int, Any], Array]) -> Nod
     """
     if len(tensors) < _LEAST:
         return None
-    if {*map(type, tensors)} != _PLAIN:
-        return None
-    bases = {x._base for x in tensors}
-    if True in [x._requires_grad for x in tensors] or any(b is not None and b._requires_grad for b in bases):
-        return None
-    geometries = [x._geometry for x in tensors]
-    first = geometries[0]
-    for g in {*geometries}:
-        if g.shape != first.shape or g.dtype is not first.dtype:
-            return None
     with pending.lock:      # nobody else computes them meanwhile
-        storages = [x._storage for x in tensors]
-        sources = [x.owner if (kind := x.__class__) is Waits or kind is Shared else x.node for x in storages]
-        groups = groups_of(sources, geometries)
+        groups = groups_of([*tensors])
         if groups is None or len(groups) * _SPREAD > len(tensors):
             return None
         try:
-            return _together(groups, first, len(tensors), allocate)
+            return _together(groups, tensors[0]._geometry, len(tensors), allocate)
         except _Apart:
             return None
 

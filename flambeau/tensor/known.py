@@ -14,14 +14,15 @@ import numpy as np
 
 from ..devices import CPU
 from ..dtypes import from_numpy_dtype
-from ..executors.gather import gather
+from ..executors.gather import gather, is_native
 from ..graph.geometry import Family, Geometry, contiguous
 from ..graph.node import Node
 from ..graph.storage import Storage
 from .batching import levels
+from .chains import native_samples
 from .overrides import modes
 from .record import interceptors
-from .tape import INFERENCE, state
+from .tape import INFERENCE, inferring, state
 from .tensor import Tensor
 from .waiting import Later, Waits
 
@@ -57,7 +58,7 @@ def known_arrays(tensors: Iterable[Any]) -> list[Array] | None:
     return arrays
 
 
-def known_rows_of(tensors: Sequence[Any]) -> tuple[Array, Family, list[int]] | None:
+def known_rows_of(tensors: Sequence[Any]) -> tuple[Array, Family, Any] | None:
     """The value of which all tensors are parts, the family of how they read it, and their offsets; None as in
     ``known_arrays``, or if they are not.
 
@@ -73,6 +74,9 @@ def known_rows_of(tensors: Sequence[Any]) -> tuple[Array, Family, list[int]] | N
     value = storage.node.value
     if family.device is not CPU or value.__class__ is not np.ndarray or value.dtype != family.dtype.numpy:
         return None
+    if is_native():
+        offsets = native_samples().offsets([*tensors])
+        return None if offsets is None else (value, family, offsets)
     offsets = []
     for x in tensors:
         if x.__class__ is not Tensor or x._base is not base or x._storage is not storage or x._requires_grad:
@@ -88,7 +92,7 @@ def private(count: int, dtype: Any) -> Array:
     return np.empty(count, dtype)
 
 
-def rows_of(value: Array, family: Family, offsets: list[int],
+def rows_of(value: Array, family: Family, offsets: Any,
             allocate: Callable[[int, Any], Array] = private) -> Array:
     """What a family's geometries read at offsets of a flat value, one after the other."""
     size, count = family.numel, len(offsets)
@@ -171,7 +175,7 @@ def later(kind: type[Later], owner: Any, geometry: Geometry) -> Tensor:
     out._geometry = geometry
     out._requires_grad = False
     out._grad_fn = out._base = None
-    out._counter = INFERENCE if state.inference else None
+    out._counter = INFERENCE if inferring and state.inference else None
     return out
 
 
@@ -191,5 +195,5 @@ def from_value(flat: Array, geometry: Geometry) -> Tensor:
     out._geometry = geometry
     out._requires_grad = False
     out._grad_fn = out._base = None
-    out._counter = INFERENCE if state.inference else None
+    out._counter = INFERENCE if inferring and state.inference else None
     return out

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..executors.gather import is_native
+from ..executors.gather import is_native, spend
 from ..graph.geometry import contiguous
 from ..graph.operator import Operator
 from ..graph.storage import Storage
 from .batching import levels
+from .chains import native_samples
 from .joint import joined
 from .known import known_arrays, known_parts, known_rows, known_rows_of, made, private, rows_of
 from .overrides import modes
@@ -23,6 +24,7 @@ from .waiting import Shared
 
 Array = np.ndarray[Any, Any]
 
+_READ = 250.0       # modelled nanoseconds that native code would save for each tensor
 
 # Where batches are made: in a worker process, memory that the other process sees.
 allocate: list[Callable[[int, Any], Array]] = [private]
@@ -39,8 +41,10 @@ def stack_tensors(batch: Sequence[Any]) -> Tensor | None:
 
 def stack_rows(batch: Sequence[Any]) -> Tensor | None:
     """``stack_tensors`` for elements that lie in order."""
-    arrays = _shared_arrays(batch)
-    if arrays is not None and (stacked := stack_arrays(arrays)) is not None:
+    if is_native():
+        if (flat := _placed(batch)) is not None:
+            return made(flat, (len(batch), *batch[0]._geometry.shape))
+    elif (arrays := _shared_arrays(batch)) is not None and (stacked := stack_arrays(arrays)) is not None:
         return stacked
     rows = known_rows_of(batch)
     if rows is not None:
@@ -50,10 +54,26 @@ def stack_rows(batch: Sequence[Any]) -> Tensor | None:
     flats = known_rows(batch)
     if flats is None:
         return None
+    spend(len(batch) * _READ)
     shape = batch[0].shape
     flat = allocate[0](len(flats) * flats[0].size, flats[0].dtype)
     np.concatenate(flats, out=flat)
     return made(flat, (len(flats), *shape))
+
+
+def _placed(batch: Sequence[Any]) -> Array | None:
+    """The elements of tensors of one shape that have values, one after the other, read natively; None where
+    they lie in another order.
+    """
+    first = batch[0]
+    if first.__class__ is not Tensor or modes or levels or interceptors:
+        return None
+    g, samples = first._geometry, native_samples()
+    if not g.numel or (places := samples.places([*batch], g.dtype.itemsize)) is None:
+        return None
+    flat = allocate[0](len(batch) * g.numel, g.dtype.numpy)
+    samples.copy(places, flat)
+    return flat
 
 
 def _shared_arrays(batch: Sequence[Any]) -> list[Array] | None:
@@ -66,6 +86,7 @@ def _shared_arrays(batch: Sequence[Any]) -> list[Array] | None:
     g, storages = first._storage.geometry, [x._storage for x in batch]
     if {*map(type, storages)} != _SHARED or {x._geometry for x in batch} != {g}:
         return None
+    spend(len(batch) * _READ)
     arrays: list[Array] = [x.owner for x in storages]
     return arrays if arrays[0].shape == g.shape and arrays[0].dtype == g.dtype.numpy else None
 

@@ -65,6 +65,8 @@ class GradState(threading.local):
 
 
 state = GradState()
+# The blocks of inference mode that are open, in any thread: while there are none, no thread need ask itself.
+inferring: list[Any] = []
 
 
 class InferenceCounter:

@@ -24,7 +24,7 @@ from .gradients import (
     grad_dtype,
     set_grad_dtype,
 )
-from .tape import INFERENCE, adopt_inference, state
+from .tape import INFERENCE, adopt_inference, inferring, state
 
 _new = object.__new__
 
@@ -473,5 +473,5 @@ def fresh(storage: Storage, geometry: Geometry) -> Tensor:
     out._geometry = geometry
     out._requires_grad = False
     out._grad_fn = out._base = None
-    out._counter = INFERENCE if state.inference else None
+    out._counter = INFERENCE if inferring and state.inference else None
     return out

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ..graph.geometry import Geometry
@@ -59,8 +60,8 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
     if signature is None:
         if x.__class__ is BatchedTensor:
             return rules.view(operator, x, attributes)
-        if state.at_once and operator in _moving and is_plain(x):
-            return moved(operator, x, attributes)
+        if state.at_once and operator in _moving and (found := moved(operator, x, attributes)) is not None:
+            return found
         signature = _signatures.recall(key) or _sign(operator, x._geometry, attributes)
     out = _new(Tensor)
     out._storage = storage = x._storage
@@ -105,9 +106,14 @@ def has_no_history(x: Tensor) -> bool:
         and not (x._multiple or x._requires_grad or (base is not None and base._requires_grad))
 
 
-def moved(operator: Operator, x: Tensor, attributes: tuple[Any, ...]) -> Tensor:
-    """The view of a sample, of which there are others elsewhere: theirs are found as one."""
-    g = x._geometry
+def moved(operator: Operator, x: Tensor, attributes: tuple[Any, ...]) -> Tensor | None:
+    """The view of a sample, of which there are others elsewhere: theirs are found as one. None where x has a
+    history. (Note: hot functions, in ``record.py``)
+    """
+    base, g = x._base, x._geometry
+    if x._counter is not None or x._requires_grad or x.__class__ is not Tensor \
+            or (base is not None and (base._requires_grad or x._multiple)):
+        return None
     key = operator, attributes, g.family
     signature = _signatures.get(key)
     if signature is None:
@@ -147,8 +153,8 @@ def _of_slice(key: slice) -> tuple[Operator, tuple[Any, ...]]:
     return _makes_rows[1], (0, key.start, key.stop, 1)
 
 
-def part(x: Tensor, geometry: Geometry, how: tuple[Any, ...]) -> Tensor:
-    """A view of a plain tensor; ``how``: the operators that make it, and their arguments."""
+def part(x: Tensor, geometry: Geometry, how: Any) -> Tensor:
+    """A view of a plain tensor; ``how``: the operators that make it, and their arguments, or who gives it."""
     base = x._base
     out = _new(Tensor)
     out._storage = storage = x._storage
@@ -220,11 +226,13 @@ def chain_of(x: Tensor) -> Any:
     parts: list[Any] = []       # last one first
     while found.__class__ is list:
         found, how = found
-        parts.append(how)
+        parts.append(how() if how.__class__ is partial else how)
     if found.__class__ is int:
         found = ((_makes_rows[0], (0, found)),)
     elif found.__class__ is slice:
         found = (_of_slice(found),)
+    elif found.__class__ is partial:
+        found = found()
     return found if not parts else tuple([one for how in (found, *reversed(parts)) for one in how])
 
 

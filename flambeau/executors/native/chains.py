@@ -22,19 +22,21 @@ from ...graph.node import Node, Signature
 from .llvm.build import Function, Module
 from .llvm.code import kernels
 from .llvm.effort import Effort
-from .programs import runtime
-from .programs.objects import (
-    DATA_AT,
-    EXTENTS_AT,
-    FLAGS_AT,
-    ITEMS_AT,
-    SIZE_AT,
-    TUPLE_AT,
-    TYPE_AT,
-    ObjectCode,
-    address_of,
-    slot_of,
-    table_of,
+from .programs.objects import DATA_AT, DTYPE_AT, ITEMS_AT, SIZE_AT, TUPLE_AT, TYPE_AT, address_of
+from .samples import (
+    APPEND,
+    ARRAY_TYPE,
+    AS_INTEGER,
+    GEOMETRY_AT,
+    LIST_TYPE,
+    MEMORY_OF,
+    NODE_TYPE,
+    NONE,
+    SAMPLE_WORDS,
+    SampleCode,
+    Samples,
+    is_alike,
+    source_of_tensor,
 )
 
 TOKENS, SLOTS, GROUPS = 128, 24, 16     # at most: in a row, values, groups
@@ -43,30 +45,22 @@ _ROOM = TOKENS - 8      # what is written before it is asked again whether there
 AGAIN, LEAF, VIEW, OPERATOR, NUMBER = range(1, 6)
 
 # Words of the memory, and what the table of Python's has.
-(PYTHON, FLIP, COUNT, SOURCES, GEOMETRIES, OBJECTS, TOKEN_ROWS, SLOT_ROWS, KINDS, STARTS, GROUP_ROWS,
- TOKEN, SLOT, LEAVES, OPERATORS, FOUND, TOKENS_HERE, SLOTS_HERE) = range(18)
-SEEN = 18
+(FLIP, COUNT, TENSORS, OBJECTS, TOKEN_ROWS, SLOT_ROWS, KINDS, STARTS, GROUP_ROWS,
+ TOKEN, SLOT, LEAVES, OPERATORS, FOUND, TOKENS_HERE, SLOTS_HERE) = range(SAMPLE_WORDS, SAMPLE_WORDS + 16)
+SEEN = SAMPLE_WORDS + 16
 SEEN_WORDS = 3
 _MEMORY = SEEN + SEEN_WORDS * SLOTS + TOKENS
-NONE, LIST_TYPE, NODE_TYPE, ARRAY_TYPE, APPEND, AS_INTEGER = range(6)
-_DESCRIPTION_AT, _DIMENSIONS_AT = 56, 24    # of an array
 
 
-class _Code(ObjectCode):
-    def __init__(self, f: Function) -> None:
-        super().__init__(f, "%memory", PYTHON)
-
-    def set_word(self, k: int, x: str | int) -> None:
-        self.f.write("i64", x, self.f.at(self.memory, 8 * k, "i8"), 8)
-
+class _Code(SampleCode):
     def increase(self, k: int, by: int = 1) -> str:
         """What a word was before it became larger."""
         before = self.word(k)
         self.set_word(k, self.f.add(before, by))
         return before
 
-    def slot(self, x: str, kind: type, name: str) -> str:
-        return self.get(x, slot_of(kind, name))
+    def set_word(self, k: int, x: str | int) -> None:
+        self.f.write("i64", x, self.f.at(self.memory, 8 * k, "i8"), 8)
 
     def number(self, x: str) -> str:
         return self.f.emit(f"ptrtoint ptr {x} to i64")
@@ -76,21 +70,6 @@ class _Code(ObjectCode):
         first = self.f.at(self.word(TOKENS_HERE, "ptr"), self.increase(TOKEN, len(words)), "i64")
         for k, x in enumerate(words):
             self.f.write("i64", x, self.f.at(first, k, "i64"), 8)
-
-    def give_if(self, condition: str, value: int | str = 0) -> None:
-        with self.f.when(condition):
-            self.f.give(value)
-
-    def give_unless(self, condition: str, value: int | str = 0) -> None:
-        with self.f.otherwise(condition):
-            self.f.give(value)
-
-    def is_kind(self, x: str, kind: int) -> str:
-        return self.same(self.get(x, TYPE_AT), self.object(kind))
-
-    def item(self, x: str, k: int) -> str:
-        """An item of a list."""
-        return self.get(self.get(x, ITEMS_AT), 8 * k)
 
     def signature(self, x: str) -> str:
         return self.item(x, 0)
@@ -117,12 +96,9 @@ class _Code(ObjectCode):
         return self.f.at(self.f.at(self.memory, first, "i64"), self.f.mul(k, width), "i64")
 
 
-_MEMORY_OF = ("ptr", "%memory")
-
-
 def _flipped(module: Module) -> Function:
     """The dimensions (a tuple) that a value is read backwards in, if it is a flip and read as a whole."""
-    with module.helper("flipped", [_MEMORY_OF, ("ptr", "%source"), ("ptr", "%geometry")], "ptr") as f:
+    with module.helper("flipped", [MEMORY_OF, ("ptr", "%source"), ("ptr", "%geometry")], "ptr") as f:
         c = _Code(f)
         c.give_unless(c.is_kind("%source", LIST_TYPE), "null")
         signature = c.signature("%source")
@@ -135,7 +111,7 @@ def _flipped(module: Module) -> Function:
 
 def _bits(module: Module) -> Function:
     """A bit for each of some dimensions."""
-    with module.helper("bits", [_MEMORY_OF, ("ptr", "%dims")], "i64") as f:
+    with module.helper("bits", [MEMORY_OF, ("ptr", "%dims")], "i64") as f:
         c = _Code(f)
         found = f.variable("i64", 0)
         with f.loop(0, c.get("%dims", SIZE_AT, "i64")) as k:
@@ -148,7 +124,7 @@ def _bits(module: Module) -> Function:
 
 def _leaf(module: Module) -> Function:
     """Write down that the value of a node, or an array itself, is read; 0 where it is no dense array."""
-    with module.helper("leaf", [_MEMORY_OF, ("ptr", "%owner"), ("ptr", "%value"), ("ptr", "%geometry"),
+    with module.helper("leaf", [MEMORY_OF, ("ptr", "%owner"), ("ptr", "%value"), ("ptr", "%geometry"),
                                 ("i64", "%flips")], "i64") as f:
         c = _Code(f)
         with f.loop(0, c.word(LEAVES)) as k:
@@ -161,16 +137,11 @@ def _leaf(module: Module) -> Function:
         own = c.seen(SEEN, c.increase(LEAVES), SEEN_WORDS)
         for n, (kind, x) in enumerate((("ptr", "%owner"), ("ptr", "%geometry"), ("i64", "%flips"))):
             f.write(kind, x, f.at(own, n, "i64"), 8)
-        c.give_unless(c.is_kind("%value", ARRAY_TYPE))
-        c.give_if(c.equal(f.emit(f"and i32 {c.get('%value', FLAGS_AT, 'i32')}, 1"), 0, "i32"))
+        c.require_array("%value")
         c.tokens(LEAF, c.number(c.slot("%geometry", Geometry, "family")),
-                 c.number(c.get("%value", _DESCRIPTION_AT)))
-        size = f.variable("i64", 1)
-        count = f.emit(f"sext i32 {c.get('%value', _DIMENSIONS_AT, 'i32')} to i64")
-        with f.loop(0, count) as d:
-            size.set(f.mul(size.get(), f.read("i64", f.at(c.get("%value", EXTENTS_AT), d, "i64"), 8)))
-        offset = c.call(AS_INTEGER, f"ptr {c.slot('%geometry', Geometry, 'offset')}", "i64")
-        c.new_slot(c.get("%value", DATA_AT, "i64"), size.get(), offset, "%flips")
+                 c.number(c.get("%value", DTYPE_AT)))
+        offset = c.offset("%geometry")
+        c.new_slot(c.get("%value", DATA_AT, "i64"), c.elements("%value"), offset, "%flips")
         c.keep("%value")
         f.give(1)
     return f
@@ -179,7 +150,7 @@ def _leaf(module: Module) -> Function:
 def _walk(module: Module) -> Function:
     """Write down how a value is made that is read by a geometry; 0 where that is too long."""
     flipped, bits, leaf = _flipped(module), _bits(module), _leaf(module)
-    arguments = [_MEMORY_OF, ("ptr", "%source"), ("ptr", "%geometry")]
+    arguments = [MEMORY_OF, ("ptr", "%source"), ("ptr", "%geometry")]
     entry = Function("walk", arguments, "i64", True)
     operator = _operator(module, entry)
     f = entry
@@ -210,7 +181,7 @@ def _walk(module: Module) -> Function:
     whole = f.emit(f"and i1 {c.same(output, geometry.get())}, {c.equal(flips.get(), 0)}")
     with f.otherwise(whole):
         c.tokens(VIEW, c.number(c.slot(geometry.get(), Geometry, "family")))
-        offset = c.call(AS_INTEGER, f"ptr {c.slot(geometry.get(), Geometry, 'offset')}", "i64")
+        offset = c.offset(geometry.get())
         c.new_slot("0", "0", offset, flips.get())
         c.keep(c.object(NONE))
         with f.when(is_flip):
@@ -221,7 +192,7 @@ def _walk(module: Module) -> Function:
 
 def _operator(module: Module, entry: Function) -> Function:
     """Write down an operator that waits, and its operands."""
-    with module.helper("operator", [_MEMORY_OF, ("ptr", "%source")], "i64") as f:
+    with module.helper("operator", [MEMORY_OF, ("ptr", "%source")], "i64") as f:
         c = _Code(f)
         first = SEEN + SEEN_WORDS * SLOTS
         with f.loop(0, c.word(OPERATORS)) as k:
@@ -248,7 +219,7 @@ def _operator(module: Module, entry: Function) -> Function:
 
 def _put(module: Module) -> Function:
     """Put a sample into its group: the number of it, or -1 if there are too many."""
-    with module.helper("put", [_MEMORY_OF, ("i64", "%sample")], "i64") as f:
+    with module.helper("put", [MEMORY_OF, ("i64", "%sample")], "i64") as f:
         c = _Code(f)
         length, own, values = c.word(TOKEN), c.word(TOKENS_HERE, "ptr"), c.word(SLOTS_HERE, "ptr")
         f.write("i64", length, own, 8)
@@ -286,10 +257,11 @@ def _put(module: Module) -> Function:
 def entries() -> str:
     """``chains(memory)``: 0, or 1 where samples have too little in common."""
     module = Module()
-    walk, put = _walk(module), _put(module)
-    with module.function("chains", [_MEMORY_OF], "i64") as f:
+    walk, put, source_of, alike = _walk(module), _put(module), source_of_tensor(module), is_alike(module)
+    with module.function("chains", [MEMORY_OF], "i64") as f:
         c = _Code(f)
-        sources, geometries = [c.get(c.word(k, "ptr"), ITEMS_AT) for k in (SOURCES, GEOMETRIES)]
+        tensors = c.get(c.word(TENSORS, "ptr"), ITEMS_AT)
+        first = c.tensor_slot(c.get(tensors, 0), GEOMETRY_AT)
         with f.loop(0, c.word(COUNT)) as i:
             for k in (SLOT, LEAVES, OPERATORS):
                 c.set_word(k, 0)
@@ -299,7 +271,11 @@ def entries() -> str:
                 c.set_word(here, c.number(f.at(c.word(rows, "ptr"), f.mul(i, width), "i64")))
             f.write("i64", c.get(c.word(OBJECTS, "ptr"), SIZE_AT, "i64"),
                     f.at(c.word(STARTS, "ptr"), i, "i64"), 8)
-            source, geometry = [f.read("ptr", f.at(x, i, "ptr"), 8) for x in (sources, geometries)]
+            x = f.read("ptr", f.at(tensors, i, "ptr"), 8)
+            source = str(f.run(source_of, "%memory", x))
+            c.give_if(c.same(source, "null"), 1)
+            geometry = c.tensor_slot(x, GEOMETRY_AT)
+            c.give_unless(c.equal(str(f.run(alike, "%memory", geometry, first)), 1), 1)
             c.give_if(c.equal(str(f.run(walk, "%memory", source, geometry)), 0), 1)
             group = str(f.run(put, "%memory", i))
             c.give_if(f.compare("slt", group, 0), 1)
@@ -311,14 +287,10 @@ def entries() -> str:
 class Chains:
     """What was read of the samples of a batch: it is overwritten when the next ones are read."""
 
-    def __init__(self) -> None:
-        if not runtime.layout_is_known():
-            raise ImportError("this NumPy lays out its arrays in another way")
-        self._python = table_of({NONE: None, LIST_TYPE: list, NODE_TYPE: Node, ARRAY_TYPE: np.ndarray},
-                                {APPEND: "PyList_Append", AS_INTEGER: "PyLong_AsLongLong"})
+    def __init__(self, samples: Samples) -> None:
         self._call = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(index(entries()["chains"]))
         self._memory = np.zeros(_MEMORY, np.int64)
-        self._memory[PYTHON] = address_of(self._python)
+        self._memory[:SAMPLE_WORDS] = samples.memory
         self._address = address_of(self._memory)
         self._make_room(64)
 
@@ -331,13 +303,15 @@ class Chains:
         self._memory[TOKEN_ROWS:GROUP_ROWS + 1] = [
             address_of(x) for x in (self.tokens, self.slots, self.kinds, self.starts, self.groups)]
 
-    def read(self, sources: list[Any], geometries: list[Geometry], flip: Any) -> list[Any] | None:
-        """All arrays and numbers, sample after sample; None where there are too many, or too many groups."""
-        count = len(sources)
+    def read(self, tensors: list[Any], flip: Any) -> list[Any] | None:
+        """All arrays and numbers, sample after sample; None where there are too many, or too many groups, or
+        other samples among them.
+        """
+        count = len(tensors)
         if count > self._room:
             self._make_room(count)
         found: list[Any] = []
-        self._memory[FLIP:OBJECTS + 1] = id(flip), count, id(sources), id(geometries), id(found)
+        self._memory[FLIP:OBJECTS + 1] = id(flip), count, id(tensors), id(found)
         self._memory[FOUND] = 0
         return None if self._call(self._address) else found
 
@@ -348,6 +322,6 @@ class Chains:
 
 
 @cache
-def chains() -> Chains:
+def chains(samples: Samples) -> Chains:
     """What reads the samples of a batch; under the lock of what is pending."""
-    return Chains()
+    return Chains(samples)

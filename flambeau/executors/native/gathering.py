@@ -11,11 +11,12 @@ last one in memory, are from the offset. It gives 0; or 1, where a block is not 
 from __future__ import annotations
 
 import ctypes
-from array import array
 from collections.abc import Callable
 from functools import cache
 from operator import index
 from typing import Any
+
+import numpy as np
 
 from .llvm.build import Module
 from .llvm.code import is_noted, kernel
@@ -84,14 +85,14 @@ def gatherer(size: int) -> Callable[..., None]:
     words = (ctypes.c_int64 * (WAYS + 1))()
     address = ctypes.addressof(words)
 
-    def gather(rows: Any, table: Any, offsets: list[int] | None, positions: Any, extents: tuple[int, ...],
+    def gather(rows: Any, table: Any, offsets: Any, positions: Any, extents: tuple[int, ...],
                ways: Any) -> None:
         lines, width = address_of(table), table.strides[0] // 8
         if offsets is None:
             places = len(table), *extents, address_of(rows), lines, width, lines + 16, width
         else:
-            own = array("q", offsets)
-            places = len(own), *extents, address_of(rows), lines, 0, own.buffer_info()[0], 1
+            own = np.asarray(offsets, np.int64)
+            places = len(own), *extents, address_of(rows), lines, 0, address_of(own), 1
         words[:] = [*places, 0 if positions is None else address_of(positions), address_of(ways)]
         if call(address):
             raise ValueError("a part of an array that is beyond its end")

@@ -61,8 +61,9 @@ def address_of(memory: Any) -> int:
 
 
 def slot_of(kind: type, name: str) -> int:
-    """How many bytes behind an object of a class with ``__slots__`` one of these lies."""
-    member = ctypes.c_int64.from_address(id(kind.__dict__[name]) + 40).value     # of a descriptor
+    """How many bytes behind an object of a class one of its ``__slots__``, or of its bases', lies."""
+    descriptor = next(vars(base)[name] for base in kind.__mro__ if name in vars(base))
+    member = ctypes.c_int64.from_address(id(descriptor) + 40).value
     return ctypes.c_int64.from_address(member + 16).value                        # of what describes a member
 
 
