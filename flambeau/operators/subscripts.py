@@ -229,8 +229,8 @@ def getitem(self: Tensor, key: Any) -> Tensor:
             return rows
         return sliced(self, 0, key, True)
     if key is None:
-        found = moved(UNSQUEEZE, self, _FIRST) if state.at_once else None
-        return view(UNSQUEEZE, self, _FIRST) if found is None else found
+        sample = moved(UNSQUEEZE, self, _FIRST) if state.at_once else None
+        return view(UNSQUEEZE, self, _FIRST) if sample is None else sample
     if key is Ellipsis:
         return view(ALIAS, self)
     if key.__class__ is tuple:

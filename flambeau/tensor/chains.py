@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..executors.gather import is_native, spend
 from ..graph.geometry import Family, Geometry
 from ..graph.node import Node, Signature
 from ..graph.operator import Operator
@@ -26,6 +27,7 @@ from .waiting import Application, Shared, Waits
 
 Array = np.ndarray[Any, Any]
 
+_SAMPLE = 1.5e3     # modelled nanoseconds that native code saves for a sample
 _LONGEST = 120      # tokens: what is longer is computed alone
 FLIP = "flip"
 flips: list[Operator] = []      # the operator of that name, once there was one
@@ -181,10 +183,24 @@ def _source(x: Tensor) -> Any:
     return storage.owner if isinstance(storage, Waits | Shared) else storage.node
 
 
+def load_ahead(samples: int) -> None:
+    """Start what reads samples natively, if so many to come are worth it: processes forked later have it.
+
+    Otherwise each of them would come to start it for itself, while others wait for its batches.
+    """
+    spend(samples * _SAMPLE)
+    if is_native():
+        _reader()
+
+
+def _reader() -> Any:
+    from ..executors.native.chains import chains  # needs llvmlite, which is there where samples wait
+    return chains(native_samples())
+
+
 def groups_of(tensors: list[Any]) -> list[Group] | None:
     """The samples in groups; None where they have too little in common. Under the lock of what is pending."""
-    from ..executors.native.chains import chains  # needs llvmlite, which is there where samples wait
-    reader = chains(native_samples())
+    reader = _reader()
     objects = reader.read(tensors, flips[0] if flips else None)
     if objects is None:
         return None
@@ -211,4 +227,5 @@ def groups_of(tensors: list[Any]) -> list[Group] | None:
     return groups
 
 
-__all__ = ["FLIP", "Applied", "Chain", "Group", "Leaf", "View", "flips", "groups_of", "native_samples"]
+__all__ = ["FLIP", "Applied", "Chain", "Group", "Leaf", "View", "flips", "groups_of", "load_ahead",
+           "native_samples"]

@@ -111,6 +111,8 @@ def _joined(batch: Sequence[Any], stacked: bool) -> Tensor | None:
 
 def join_tensors(batch: Sequence[Any]) -> Tensor | None:
     """The tensors of a batch joined along their first dimension; None as in ``stack_tensors``."""
+    if is_native() and (flat := _placed(batch)) is not None and (shape := tuple(batch[0]._geometry.shape)):
+        return made(flat, (len(batch) * shape[0], *shape[1:]))
     rows = known_rows_of(batch)
     if rows is not None and (shape := tuple(batch[0].shape)):
         return made(rows_of(*rows, allocate[0]), (len(batch) * shape[0], *shape[1:]))

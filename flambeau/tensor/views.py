@@ -201,9 +201,13 @@ def row(x: Tensor, position: int) -> Tensor:
             or (base is not None and (base._requires_grad or x._multiple)):
         return view(_makes_rows[0], x, (0, position))
     g = x._geometry
-    line = g.family.line
-    if g.offset or line is None or (found := line[position]) is None:
-        found = g.family.row(g.offset, position)
+    family, offset, found = g.family, g.offset, None
+    if not offset and family.line is not None:
+        found = family.line[position]
+    elif (rows := family.rows) is not None and (offset or rows.passes):
+        found = rows[offset + position * g.strides[0]]
+    if found is None:
+        found = family.row(offset, position)
     out = _new(Tensor)
     out._storage = storage = x._storage
     out._geometry = found

@@ -12,6 +12,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from ...engine import synchronize
+from ...tensor.chains import load_ahead
 from ._utils.errors import ExceptionWrapper
 from ._utils.fetch import IterableFetcher, MapFetcher
 from ._utils.messages import Receiver
@@ -52,6 +53,14 @@ def _options_of(loader: DataLoader[Any]) -> DataLoader[Any]:
     copied: DataLoader[Any] = object.__new__(type(loader))
     copied.__dict__.update(loader.__dict__)
     return copied
+
+
+def _count_of(dataset: Any) -> int:
+    """How many samples there are, as far as is known."""
+    try:
+        return len(dataset)
+    except Exception:   # a stream, or a class of the user's
+        return 0
 
 
 class _BaseDataLoaderIter:
@@ -176,6 +185,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         # been taken apart already. The finalizer holds them whole.
         self._end_workers = weakref.finalize(self, _end, self._workers, os.getpid())
         synchronize()  # what is pending is computed once, not by every worker
+        load_ahead(_count_of(loader.dataset))
         try:
             for number in range(loader.num_workers):
                 self._workers.append(self._start(number))
