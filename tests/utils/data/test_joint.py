@@ -13,6 +13,7 @@ import pytest
 import flambeau as torch
 from flambeau.graph import pending
 from flambeau.tensor.at_once import AtOnce
+from flambeau.tensor.chains import load_ahead
 from flambeau.tensor.waiting import Habit
 from flambeau.utils.data import DataLoader, Dataset, default_collate
 
@@ -71,6 +72,17 @@ SAMPLES: dict[str, Callable[[torch.Tensor, torch.Tensor, int], Any]] = {
     "rolled": lambda x, u, i: x[i].roll(3, 1).roll((1, 2), (0, 2)),
     "brighter by numbers": lambda x, u, i: x[i] * (0.1 * i) + i,
     "brighter by tensors": lambda x, u, i: x[i] * (torch.ones(1) * (0.1 * i)),
+    "rows": lambda x, u, i: x[i],
+    "rows of a table, and arrays": lambda x, u, i: x[i] if i % 2 else torch.from_numpy(TABLE[i]),
+    "rows of rows": lambda x, u, i: x[i][i % 3],
+    "numbers in a table": lambda x, u, i: x[i, 1, 2, 3],
+    "made anew": lambda x, u, i: torch.tensor([i, 0.5]),
+    "made of arrays and of numbers": lambda x, u, i: (torch.from_numpy(np.arange(2.0) + i) if i % 2
+                                                      else torch.tensor([i, 1.0], dtype=torch.float64)),
+    "rows read as integers": lambda x, u, i: x[i].view(torch.int32),
+    "rows read as bytes": lambda x, u, i: x[i].view(torch.uint8),
+    "bytes read as numbers": lambda x, u, i: u[i].view(torch.int32),
+    "rows of doubled ones": lambda x, u, i: (x[i] * 2)[None],
     "bytes": lambda x, u, i: u[i].float().div(255).unsqueeze(0),
     "chosen": lambda x, u, i: torch.where(x[i] > 0.5, x[i], 1 - x[i]),
     "read twice": lambda x, u, i: (y := x[i] * 3) * y + y,
@@ -168,6 +180,16 @@ def test_same_as_one_by_one(name: str, collate: Any, is_native: bool,
             assert a.dtype == b.dtype and a.shape == b.shape
             # Sums over a whole batch are added up in another order, which the quotient magnifies.
             np.testing.assert_allclose(a, b, rtol=2e-6, atol=3e-7 if name == "standardized" else 1e-7)
+
+
+@needs_native
+def test_what_is_worth_it_is_started_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathering, "_native", None)
+    monkeypatch.setattr(gathering, "_spent", 0.0)
+    load_ahead(10)
+    assert not gathering.is_native()
+    load_ahead(10**6)
+    assert gathering.is_native()
 
 
 def test_same_in_worker_processes() -> None:
