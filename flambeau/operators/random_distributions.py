@@ -201,9 +201,20 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
     weights = look(input, "multinomial", only_checks=True)
     if weights.size:
         _require_weights(weights.astype(np.float32) if input.dtype in dtypes.LOW_PRECISION else weights)
+    if num_samples == 1:
+        return _race(input.detach(), generator)
     geometry = contiguous((*input.shape[:-1], int(num_samples)), dtypes.int64, input.device)
     return draw_from(MULTINOMIAL, generator, (input.detach(),), (weights,),
                      (int(num_samples), bool(replacement), geometry))
+
+
+def _race(weights: Tensor, generator: Any) -> Tensor:
+    """The category that comes first of each row, if each comes after an exponential time of its own rate.
+
+    One draw of ``random_streams.multinomial``, in operators that have native forms.
+    """
+    clocks = drawn(EXPONENTIAL, generator, (1.0,), contiguous(weights.shape, weights.dtype, weights.device))
+    return (weights / clocks).argmax(-1, keepdim=True)
 
 
 def _require_weights(weights: np.ndarray[Any, Any]) -> None:
