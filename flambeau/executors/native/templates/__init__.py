@@ -35,7 +35,7 @@ FILES: dict[str, str] = {
                      "embedding", "embedding_dense_backward"), "indexing"),
     **dict.fromkeys(("cumsum", "cumprod", "cummax", "cummin", "linear_recurrence"), "scans"),
     **dict.fromkeys(("sort", "topk", "kthvalue", "mode", "median", "nanmedian"), "sorting"),
-    "banded_product": "banded", "fft": "fourier",
+    "searchsorted": "searching", "banded_product": "banded", "fft": "fourier",
     **dict.fromkeys(("grid_sample", "grid_sample_grid", "grid_sample_input"), "grid_sampling"),
     "where": "choosing", "masked_fill": "choosing",
     "native_group_norm": "group_norm", "native_group_norm_backward": "group_norm",
