@@ -143,6 +143,8 @@ def _lift(function: Any, level: int, has: list[bool]) -> Any:
     size, randomness = levels[level - 1].size, levels[level - 1].randomness
 
     class Lifted(Function):
+        _suits_transforms = True
+
         @staticmethod
         def forward(ctx: Any, *values: Any) -> Any:
             inner = ctx.inner = FunctionCtx()

@@ -137,6 +137,7 @@ class Function:
 
     generate_vmap_rule = False
     _context_class: Any = None
+    _suits_transforms = False   # without setup_context; ours that do
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(f"{type(self)} should not be instantiated. Methods on autograd functions are all "
@@ -256,8 +257,14 @@ class Function:
         >>> (Clipped.apply(x) * torch.tensor([0.5, 5.0])).sum().backward(); x.grad
         tensor([0.5000, 1.0000])
         """
-        if levels and any_batched(args):
-            return apply_batched(cls, args)
+        if levels or state.transforms:
+            if cls.setup_context is Function.setup_context and not cls._suits_transforms:
+                raise RuntimeError("In order to use an autograd.Function with functorch transforms (vmap, "
+                                   "grad, jvp, jacrev, ...), it must override the setup_context "
+                                   "staticmethod. For more details, please see "
+                                   "https://pytorch.org/docs/main/notes/extending.func.html")
+            if levels and any_batched(args):
+                return apply_batched(cls, args)
         if cls._context_class is None or cls._context_class.__name__ != cls.__name__ + "Backward":
             cls._context_class = type(cls.__name__ + "Backward", (BackwardCFunction,),
                                       {"__slots__": (), "__module__": "torch.autograd.function"})
@@ -396,6 +403,8 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Refuse(Function):
+    _suits_transforms = True
+
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
         return x.clone()

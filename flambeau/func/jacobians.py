@@ -187,7 +187,7 @@ def check_directions(tensors: Sequence[Any], what: str) -> None:
 def pushforward(func: Callable[..., Any], primals: tuple[Tensor, ...], has_aux: bool,
                 strict: bool = False) -> tuple[Any, Any, Any]:
     """The value, the function from tangents to derivatives of the outputs (a list), and the aux."""
-    level = Level()
+    level = Level(forward=True)
     with enable_grad(), level:
         fresh = level.enter(primals)
         result = func(*fresh)

@@ -23,17 +23,22 @@ from .batching import bottom, front, strip
 class Level:
     """One transform's variables."""
 
-    def __init__(self) -> None:
+    def __init__(self, forward: bool = False) -> None:
+        self.forward = forward
         self.leaves: set[int] = set()
         self.kept: list[Tensor] = []
         self.running = [True]   # shared with the leaves, which know by it whether their level has ended
 
     def __enter__(self) -> Level:
+        self.before = state.forward
+        # One tape serves all levels: what no_grad hides from a gradient is hidden from tangents around it.
+        state.forward = self.forward and not state.transforms
         state.transforms += 1
         return self
 
     def __exit__(self, *exc: object) -> None:
         state.transforms -= 1
+        state.forward = self.before
 
     def enter(self, tree: Any) -> Any:
         """The tree with fresh variables for its tensors."""

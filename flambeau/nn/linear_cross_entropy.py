@@ -99,6 +99,8 @@ def _in_pieces(
 class _PiecewiseLoss(Function):
     """The losses (N,) of linear + cross entropy; logits exist for one piece of rows at a time."""
 
+    _suits_transforms = True
+
     @staticmethod
     def forward(
         ctx: Any,

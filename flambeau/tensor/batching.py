@@ -122,8 +122,8 @@ class BatchedTensor(Tensor):
 
     @property  # type: ignore[misc]
     def data(self) -> Tensor:
-        """The same values without history."""
-        return batched(self.physical.data, self.level)
+        """Refused, as in PyTorch."""
+        raise RuntimeError("accessing `data` under vmap transform is not allowed")
 
     numpy = tolist = data_ptr = const_data_ptr = untyped_storage = _refuse
 

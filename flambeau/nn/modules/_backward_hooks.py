@@ -16,6 +16,8 @@ Gradients = tuple[Tensor | None, ...]
 class BackwardHookFunction(Function):
     """The identity, with a callback on the gradients that come back through it."""
 
+    _suits_transforms = True
+
     @staticmethod
     def forward(
         ctx: Any, on_gradients: Callable[[Gradients], Gradients], materialize: bool, *tensors: Tensor

@@ -29,6 +29,8 @@ _FACTS = frozenset({"__get__", "dim", "size", "numel", "is_floating_point", "is_
 class _Copies(Function):
     """One copy of a parameter for each example; backward keeps their gradients as ``grad_sample``."""
 
+    _suits_transforms = True
+
     @staticmethod
     def forward(ctx: Any, parameter: Tensor, count: int, scale: float) -> Tensor:
         ctx.parameter, ctx.scale = parameter, scale
