@@ -44,3 +44,14 @@ def check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) 
         raise RuntimeError("`fused` does not support `differentiable`")
     if foreach:
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+def check_fused_parameters(params: Sequence[Tensor]) -> None:
+    """PyTorch's fused steps take real numbers alone."""
+    for p in params:
+        if not p.is_floating_point():
+            raise RuntimeError(
+                "`fused=True` requires all the params to be floating point Tensors of supported devices: "
+                "['mps', 'cuda', 'xpu', 'hpu', 'cpu', 'mtia', 'privateuseone'] but "
+                f"{p.dtype} and {p.device.type}"
+            )

@@ -24,6 +24,7 @@ from ..tensor import Tensor
 from ..tensor import state as mode
 from ..tensor.overrides import active as sparse_possible
 from ._apply import Rule, apply_rule
+from ._arguments import check_fused_parameters
 from ._columns import can_join, is_joined, join, separate, whole
 from ._counters import Counters, Shown, counter_tensor, held, number, shown
 from .optimizer import Optimizer
@@ -270,6 +271,8 @@ class RuleOptimizer(Optimizer):
             )
         if group.get("foreach") and group.get("differentiable"):
             raise AssertionError("_foreach ops don't support autograd")
+        if group.get("fused"):
+            check_fused_parameters(live)
 
     def _take_back(self, plan: _Plan) -> bool:
         """Take counters over that were written by those who hold them; whether there are any."""

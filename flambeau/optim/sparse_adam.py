@@ -66,6 +66,8 @@ class SparseAdam(ParameterwiseOptimizer):
         values = -grad.values() if group["maximize"] else grad.values()
         if not values.numel():
             return
+        if not p.ndim:
+            values = values.reshape(())
         beta1, beta2 = map(number, group["betas"])
         first = state["exp_avg"][places].lerp(values, 1 - beta1)
         second = state["exp_avg_sq"][places].lerp(values * values, 1 - beta2)

@@ -53,7 +53,7 @@ class SequentialLR(_Composed):
         if len(schedulers) < 1:
             raise ValueError("SequentialLR expects at least one scheduler, but got no scheduler.")
         for index, scheduler in enumerate(schedulers):
-            _check_part(scheduler, index, optimizer)
+            _check_part("SequentialLR", scheduler, index, optimizer)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
                 "Sequential Schedulers expects number of schedulers provided to be one more than the "
@@ -103,18 +103,18 @@ class SequentialLR(_Composed):
         self._last_lr = scheduler.get_last_lr()
 
 
-def _check_part(scheduler: Any, index: int, optimizer: Optimizer) -> None:
+def _check_part(whole: str, scheduler: Any, index: int, optimizer: Optimizer) -> None:
     if not hasattr(scheduler, "optimizer"):
-        raise TypeError(f"SequentialLR at index {index} should have `optimizer` as its attribute.")
+        raise TypeError(f"{whole} at index {index} should have `optimizer` as its attribute.")
     if isinstance(scheduler, ReduceLROnPlateau):
         raise ValueError(
-            "SequentialLR does not support `ReduceLROnPlateau` scheduler as it requires additional "
+            f"{whole} does not support `ReduceLROnPlateau` scheduler as it requires additional "
             "kwargs to be specified when calling `step`, but got one at index "
             f"{index} in the given schedulers sequence."
         )
     if scheduler.optimizer != optimizer:
         raise ValueError(
-            "SequentialLR expects all schedulers to belong to the same optimizer, but got scheduler "
+            f"{whole} expects all schedulers to belong to the same optimizer, but got scheduler "
             f"{type(scheduler).__name__} at index {index} has {scheduler.optimizer}, which is "
             f"different from {type(optimizer).__name__}."
         )
@@ -139,16 +139,7 @@ class ChainedScheduler(_Composed):
             )
         optimizer = optimizer or schedulers[0].optimizer
         for index, scheduler in enumerate(schedulers):
-            if not hasattr(scheduler, "optimizer"):
-                raise TypeError(
-                    f"ChainedScheduler at index {index} should have `optimizer` as its attribute."
-                )
-            if scheduler.optimizer != optimizer:
-                raise ValueError(
-                    "ChainedScheduler expects all schedulers to belong to the same optimizer, but got "
-                    f"scheduler {type(scheduler).__name__} at index {index} has {scheduler.optimizer}, "
-                    f"which is different from {type(optimizer).__name__}."
-                )
+            _check_part("ChainedScheduler", scheduler, index, optimizer)
         self._schedulers = list(schedulers)
         self.optimizer = optimizer
         self._last_lr = _rates(self._schedulers[-1].optimizer)

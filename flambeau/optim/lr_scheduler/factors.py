@@ -16,6 +16,16 @@ __all__ = ["ExponentialLR", "LambdaLR", "MultiStepLR", "MultiplicativeLR", "Step
 Factor = Callable[[int], float]
 
 
+def _one_for_each(optimizer: Optimizer, lr_lambda: Factor | list[Factor]) -> list[Factor]:
+    """A function for each parameter group."""
+    groups = len(optimizer.param_groups)
+    if not isinstance(lr_lambda, list | tuple):
+        return [lr_lambda] * groups
+    if len(lr_lambda) != groups:
+        raise ValueError(f"Expected {groups} lr_lambdas, but got {len(lr_lambda)}")
+    return list(lr_lambda)
+
+
 class _LambdaScheduler(LRScheduler):
     """A function of the epoch for each parameter group."""
 
@@ -25,15 +35,7 @@ class _LambdaScheduler(LRScheduler):
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Factor | list[Factor], last_epoch: int = -1) -> None:
         self.optimizer = optimizer
-        self.lr_lambdas: list[Factor]
-        if isinstance(lr_lambda, list | tuple):
-            if len(lr_lambda) != len(optimizer.param_groups):
-                raise ValueError(
-                    f"Expected {len(optimizer.param_groups)} lr_lambdas, but got {len(lr_lambda)}"
-                )
-            self.lr_lambdas = list(lr_lambda)
-        else:
-            self.lr_lambdas = [lr_lambda] * len(optimizer.param_groups)
+        self.lr_lambdas = _one_for_each(optimizer, lr_lambda)
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
@@ -85,7 +87,7 @@ class MultiplicativeLR(_LambdaScheduler):
     """
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Factor | list[Factor], last_epoch: int = -1) -> None:
-        for function in lr_lambda if isinstance(lr_lambda, list | tuple) else [lr_lambda]:
+        for function in _one_for_each(optimizer, lr_lambda):
             if not callable(function):
                 raise TypeError(f"lr_lambda should be a function, but got {type(function).__name__}")
         super().__init__(optimizer, lr_lambda, last_epoch)
