@@ -12,7 +12,7 @@ def as_matrix(weight: Tensor, dim: int) -> Tensor:
     """Return `weight` with dimension `dim` first and all others joined."""
     if dim != 0:
         weight = weight.permute(dim, *[d for d in range(weight.dim()) if d != dim])
-    return weight.flatten(1)
+    return weight.reshape(weight.size(0), -1)
 
 
 def default_dim(module: object) -> int:
@@ -22,6 +22,7 @@ def default_dim(module: object) -> int:
 
 def iterate(matrix: Tensor, u: Tensor, v: Tensor, times: int, eps: float, u_first: bool = False) -> None:
     """Improve the singular vectors in place: v = normalized W^T u, u = normalized W v, or u first."""
+    matrix = matrix.detach()
     for i in range(2 * times):
         if (i % 2 == 0) == u_first:
             u.copy_(F.normalize(ops.mv(matrix, v), dim=0, eps=eps))

@@ -165,10 +165,11 @@ class ParametrizationList(ModuleList):
             for tensor, new in zip(self._originals(), values, strict=True):
                 tensor.data = new.detach()
 
+    def _original_names(self) -> list[str]:
+        return ["original"] if self.is_tensor else [f"original{i}" for i in range(self.ntensors)]
+
     def _originals(self) -> list[Tensor]:
-        if self.is_tensor:
-            return [self.original]
-        return [getattr(self, f"original{i}") for i in range(self.ntensors)]
+        return [getattr(self, name) for name in self._original_names()]
 
     def forward(self) -> Any:
         modules = iter(self)
@@ -337,7 +338,7 @@ def type_before_parametrizations(module: Module) -> type:
 def transfer_parametrizations_and_params(
     from_module: Module, to_module: Module, tensor_name: str | None = None
 ) -> Module:
-    """Give `to_module` the parametrizations of `from_module` and the values of its parametrized tensors.
+    """Give `to_module` the parametrizations of `from_module` and its parametrized tensors.
 
     >>> import flambeau as torch
     >>> from flambeau.nn.utils import parametrize
@@ -357,7 +358,6 @@ def transfer_parametrizations_and_params(
         for parametrization in source:
             register_parametrization(to_module, name, parametrization, unsafe=source.unsafe)
         target = to_module.parametrizations[name]
-        for mine, theirs in zip(target._originals(), source._originals(), strict=True):
-            with no_grad():
-                mine.copy_(theirs)
+        for part in source._original_names():
+            setattr(target, part, getattr(source, part))
     return to_module

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ... import linalg
+from ... import operators as ops
 from ...operators.complaints import require
 from ...tensor import Tensor
 from ..parameter import Parameter, UninitializedParameter
@@ -17,13 +17,7 @@ __all__ = ["remove_weight_norm", "weight_norm"]
 def norm_except_dim(v: Tensor, dim: int) -> Tensor:
     """Return the norm over all dimensions but `dim`, kept as 1; over all if `dim` is -1."""
     require("norm_except_dim", 3, "int", "dim", dim)
-    if dim == -1:
-        return v.norm()
-    if not -v.dim() <= dim < v.dim():
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-v.dim()}, {v.dim() - 1}], "
-                         f"but got {dim})")
-    others = [d for d in range(v.dim()) if d != dim % v.dim()]
-    return linalg.vector_norm(v, 2, others, keepdim=True)
+    return ops.norm_except_dim(v, 2, dim)
 
 
 class WeightNorm(WeightHook):
