@@ -275,7 +275,7 @@ HARDSWISH = pointwise_operator(
     "hardswish", lambda m, input: input * (m.bounded(input + 3, 0, 6) / 6)
 )
 HARDSWISH_BACKWARD = pointwise_operator("hardswish_backward", lambda m, grad, input: m.where(
-    input <= -3, 0 * grad, m.where(input < 3, grad * (input / 3 + 0.5), grad)))
+    input <= -3, grad.dtype.type(0), m.where(input < 3, grad * (input / 3 + 0.5), grad)))
 refuse(HARDSIGMOID, "hardsigmoid_cpu", *NOT_FLOATING)
 refuse(HARDSWISH, "hardswish_cpu", *NOT_FLOATING)
 

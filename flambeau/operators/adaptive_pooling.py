@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..tensor import Tensor, record
 from .arguments import is_integer, type_in_words
 from .banded import AVERAGES, Band, band_of, banded_product
 from .bounds import check_index
+from .complaints import require
 from .copying import contiguous_copy
 from .definition import arithmetic_dtype, operator
 from .domain import not_implemented
@@ -142,7 +144,8 @@ def ADAPTIVE_MAX_POOL(m: Any, input: Any, sizes: Ints) -> Any:
     positions = np.arange(int(np.prod(space))).reshape(space)
     for place in np.ndindex(*sizes):
         part = tuple(slice(*_window(i, n, count)) for i, n, count in zip(place, space, sizes))
-        flat = input[(..., *part)].reshape(*lead, -1)
+        window = input[(..., *part)]
+        flat = window.reshape(*lead, math.prod(window.shape[-dims:]))
         best = flat.argmax(-1)
         values[(..., *place)] = np.take_along_axis(flat, best[..., None], -1)[..., 0]
         indices[(..., *place)] = positions[part].reshape(-1)[best]
@@ -216,6 +219,14 @@ def _unpooled_space(x: Tensor, kernel: Any, steps: Any, around: Any, output_size
     return wanted
 
 
+def _require_extents(shape: list[int], dims: int) -> None:
+    """Only the first dimension may be empty, which PyTorch takes for that of the samples."""
+    if 0 in shape[1:]:
+        raise RuntimeError(f"max_unpooling{max(dims, 2)}d_forward_out_cpu(): Expected input to have non-zero "
+                           f"size for non-batch dimensions, but got {shape} with dimension "
+                           f"{shape.index(0, 1)} being empty.")
+
+
 def _unpool(x: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any,
             dims: int) -> Tensor:
     def each(value: Any) -> Any:
@@ -229,6 +240,8 @@ def _unpool(x: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: 
         named = "two elements (height, width)" if dims < 3 else "three elements (depth, height, width)"
         raise RuntimeError(f"There should be exactly {named} in output_size, but got {len(space)} elements.")
     line = [1] if dims == 1 else []  # a line is a picture of one column
+    if not isinstance(indices, Tensor):
+        require(f"max_unpool{max(dims, 2)}d", 2, "Tensor", "indices", indices)
     if indices.dtype is not dtypes.int64:
         found = f" but got: {dtypes.SCALAR_NAMES[indices.dtype]}" if dims < 3 else ""
         raise RuntimeError(f"elements in indices should be type int64{found}")
@@ -242,12 +255,13 @@ def _unpool(x: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: 
                            f"{[*indices.shape, *line]}")
     if x.dtype.category != dtypes.FLOATING:
         raise not_implemented(f"max_unpool{max(dims, 2)}d", x.dtype)
-    lead = x.shape[:x.ndim - dims]
+    _require_extents([*x.shape, *line], dims)
+    lead, count = x.shape[:x.ndim - dims], math.prod(x.shape[x.ndim - dims:])
     volume = "x".join(map(str, [*space, *line]))
     check_index(indices, 0, int(np.prod(space)), RuntimeError,
                 f"Found an invalid max index: {{}} (output volumes are of size {volume})")
     flat, values = x.new_zeros((*lead, int(np.prod(space)))), gradient_like(x)
-    flat = flat.scatter(-1, indices.reshape(*lead, -1), values.reshape(*lead, -1))
+    flat = flat.scatter(-1, indices.reshape(*lead, count), values.reshape(*lead, count))
     return contiguous_copy(flat.reshape(*lead, *space), _format(x, dims))
 
 

@@ -19,7 +19,9 @@ from .normalization import (
     require_both,
     require_floating,
     require_parameters,
+    require_statistics_for_each,
     require_type,
+    unnormalized,
     with_statistics,
 )
 from .registry import api
@@ -96,7 +98,7 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
     count = _per_channel(input) if training else 0
     if not input.numel():
         _sizes(running_mean, running_var, weight, bias)     # the same
-        return input.clone()
+        return unnormalized(input, weight, bias)
     if not training and (running_mean is None or running_var is None):
         raise RuntimeError(f"running_{'mean' if running_mean is None else 'var'} must be defined in "
                            "evaluation mode")
@@ -151,10 +153,11 @@ def _check_types(input: Tensor, running_mean: Any, running_var: Any, weight: Any
     if training:
         require_both(running_mean, running_var)
     kind = input.dtype
-    if any(p is not None and p.dtype is not kind for p in (weight, running_mean)):
+    first = running_mean if weight is None else weight
+    if first is not None and first.dtype is not kind:
         require_parameters(input, weight, bias, running_mean, running_var)
     else:
-        for p in (bias, running_var):
+        for p in (bias, running_mean, running_var):
             if p is not None:
                 require_type(input, p)
     for p in (running_mean, running_var):
@@ -187,6 +190,7 @@ def _are_wide(*given: Tensor) -> bool:
 def update_running(running_mean: Tensor, running_var: Tensor, mean: Tensor, rstd: Tensor, count: int,
                    momentum: float, eps: float) -> None:
     """Move the running statistics towards those of a batch; the variance is that with n - 1."""
+    require_statistics_for_each(running_mean, mean)
     before, state.enabled = state.enabled, False
     factor = count / max(count - 1, 1)
     try:

@@ -174,9 +174,8 @@ def _copy_message(dim: int, size: int) -> str:
 def INDEX_COPY(m: Any, input: Any, index: Any, source: Any, dim: int) -> Any:
     extent = input.shape[dim] if input.ndim else 1
     bounds.require(index, 0, extent, IndexError, _copy_message(dim, extent))
-    if input.ndim == 0:
-        return source.reshape(-1)[-1:].reshape(())
-    input[_where(dim, index)] = source
+    row = input if input.ndim else input.reshape(1)
+    row[_where(dim, index)] = source
     return input
 
 
@@ -239,7 +238,8 @@ def _filled_geometry(operands: Any, attributes: Any) -> Geometry:
 def INDEX_FILL(m: Any, input: Any, index: Any, value: Any, dim: int) -> Any:
     extent = input.shape[dim] if input.ndim else 1
     bounds.require(index, -extent, extent, IndexError, bounds.out_of_bounds(dim, extent))
-    input[_where(dim, index) if input.ndim else ...] = value
+    row = input if input.ndim else input.reshape(1)
+    row[_where(dim, index)] = value
     return input
 
 
@@ -279,8 +279,11 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
             return input.clone()
     if all(n for k, n in enumerate(input.shape) if k != d):
         bounds.check_index(index, -extent, extent, IndexError, bounds.out_of_bounds(d, extent))
+    kind = input._geometry.dtype
+    if isinstance(value, Tensor) and value.dtype is not kind and kind.category == dtypes.INTEGER:
+        value = value.item()    # which has to fit
     if not isinstance(value, Tensor):
-        value = number_for(value, input._geometry.dtype)
+        value = number_for(value, kind)
     return record(INDEX_FILL, (input, index, value), (d,))
 
 

@@ -229,6 +229,8 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size_averag
         if target._geometry.dtype.category != dtypes.FLOATING:
             raise RuntimeError("Expected floating point type for target with class probabilities, got "
                                f"{dtypes.SCALAR_NAMES[target.dtype]}")
+        if ignore_index >= 0:
+            raise RuntimeError("ignore_index is not supported for floating point target")
         return _cross_entropy_probabilities(input, target, weight, reduction, label_smoothing, axis)
     logs = log_softmax(input, axis)
     if label_smoothing <= 0:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..dtypes import int64
 from ..tensor import Tensor
+from ..tensor.dims import extent_of
 from .embedding import renormalize_rows
 from .grid_sampling import affine_grid
 from .metadata import resize_as_
@@ -27,7 +28,10 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     """
     if dim == -1:
         return v.norm(pow)
-    others = [d for d in range(v.ndim) if d != dim]
+    extent_of(v.shape, dim)
+    if v.ndim == 1:
+        return v.abs()  # an empty list of dimensions would mean all
+    others = [d for d in range(v.ndim) if d != dim % v.ndim]
     return NAMESPACES["linalg"]["vector_norm"](v, pow, others, keepdim=True)
 
 

@@ -19,6 +19,7 @@ from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Rows
 from ..tensor import Tensor, record, state
+from ..tensor.batching import BatchedTensor
 from ..tensor.inplace import write
 from .definition import arithmetic_dtype, operator
 from .memory_formats import suggested_geometry
@@ -207,18 +208,21 @@ def instance_norm(input: Tensor, running_mean: Any = None, running_var: Any = No
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is "
                            "false")
     _check_statistics(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    if not input.numel():
+        return unnormalized(input, *(None if p is None else p.repeat(input.shape[0]) for p in (weight, bias)))
     require_floating(input, "batch_norm")
+    require_parameters(input, weight, bias)
     if not use_input_stats:
         result = (input.contiguous() - per_channel(running_mean, input.ndim)) \
             * (per_channel(running_var, input.ndim) + eps).rsqrt()
-        return affine(result, weight, bias)
-    require_parameters(input, weight, bias)
-    if running_var is not None and input.dtype not in dtypes.LOW_PRECISION:
+        return affine(result, weight, bias).to(input.dtype)
+    if running_var is not None and running_var.dtype.category != dtypes.FLOATING:
         require_type(input, running_var)
     dims = tuple(range(2, input.ndim))
     wide = input.to(arithmetic_dtype(input.dtype))
     result, mean, _ = normalized(wide, dims, float(eps))
     if running_mean is not None:
+        require_statistics_for_each(running_mean, mean)
         before, state.enabled = state.enabled, False
         try:
             count = input.numel() // (input.shape[0] * input.shape[1])
@@ -228,6 +232,24 @@ def instance_norm(input: Tensor, running_mean: Any = None, running_var: Any = No
         finally:
             state.enabled = before
     return affine(result, weight, bias).to(input.dtype)
+
+
+def unnormalized(input: Tensor, weight: Any, bias: Any) -> Tensor:
+    """The result for an input without elements, whose weight and bias have gradients all the same."""
+    result = input.clone()
+    if weight is not None:
+        result = result * weight.select(0, 0)
+    return result if bias is None else result + bias.select(0, 0)
+
+
+def require_statistics_for_each(running: Tensor, new: Tensor) -> None:
+    """Under vmap, statistics of all examples cannot be written to one place."""
+    if new.__class__ is BatchedTensor and running.__class__ is not BatchedTensor:
+        raise RuntimeError("Batch norm got a batched tensor as input while the running_mean or running_var, "
+                           "which will be updated in place, were not batched.\nIf you are using a module and "
+                           "do not need eval mode, please set `track_running_stats` to be False.If you are "
+                           "using a prebuilt module and do not need eval mode, please see the functorch "
+                           "website for resources on how to patch your module to work with vmap")
 
 
 def move(running: Tensor, new: Tensor, momentum: float) -> None:

@@ -43,6 +43,8 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Any = None, max_norm: 
     """
     _check_pooling(input, weight, mode, per_sample_weights)
     starts, length = _bags_of(input, offsets, include_last_offset)
+    _require_types("indices", input, _INTEGERS)
+    _require_types("weight", weight, _FLOATING)
     bags = starts.size
     limits = known_range(input)
     if limits is not None and (limits[0] < 0 or limits[1] >= weight.shape[0]):
@@ -103,6 +105,8 @@ def _bags_of(input: Tensor, offsets: Any, include_last: bool) -> tuple[Any, int 
                              "mini-batch of fixed length sequences. However, found offsets of type "
                              f"{type(offsets)}")
         bags, length = input.shape
+        if not length:
+            raise RuntimeError("step must be nonzero")
         return np.arange(bags) * length, length
     if input.ndim != 1:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
@@ -113,12 +117,21 @@ def _bags_of(input: Tensor, offsets: Any, include_last: bool) -> tuple[Any, int 
     return _starts_of(offsets, input.shape[0], include_last), None
 
 
+_INTEGERS = {dtypes.int64: "Long", dtypes.int32: "Int"}
+_FLOATING = {dtypes.float16: "Half", dtypes.bfloat16: "BFloat16", dtypes.float32: "Float",
+             dtypes.float64: "Double"}
+
+
+def _require_types(name: str, x: Tensor, allowed: dict[dtypes.dtype, str]) -> None:
+    if x.dtype not in allowed:
+        raise RuntimeError(f"Expected tensor for argument #1 '{name}' to have one of the following scalar "
+                           f"types: {', '.join(allowed.values())}; but got {type_in_checks(x._geometry)} "
+                           "instead (while checking arguments for embedding_bag)")
+
+
 def _starts_of(offsets: Tensor, count: int, include_last: bool) -> Any:
     """Where bags begin."""
-    if offsets.dtype not in (dtypes.int64, dtypes.int32):
-        raise RuntimeError("Expected tensor for argument #1 'offsets' to have one of the following scalar "
-                           f"types: Long, Int; but got {type_in_checks(offsets._geometry)} instead (while "
-                           "checking arguments for embedding_bag)")
+    _require_types("offsets", offsets, _INTEGERS)
     starts = np.array(look(offsets, "embedding_bag"))
     if starts.size and starts[0] != 0:
         raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "

@@ -84,7 +84,7 @@ def _by_base(grad: Tensor, input: Tensor, exponent: Any) -> Tensor:
 @POW.derivative("input", keeps="input exponent", holds="output")
 def _(ctx: Any, grad: Tensor, input: Tensor, exponent: Tensor) -> Tensor:
     slope = conjugate(exponent * pow(input, exponent - 1))
-    return grad * where(exponent != 0, slope, 0)
+    return where(exponent != 0, grad * slope, 0)
 
 
 @POW.derivative("exponent", keeps="input exponent output")

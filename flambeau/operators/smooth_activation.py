@@ -337,8 +337,10 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
-        below = input.detach() <= 0
-        return record(RRELU, (input, where(below, input.new_full((), (lower + upper) / 2), 1)))
+        slopes = where(input.detach() > 0, 1, input.new_full((), (lower + upper) / 2))
+        return record(RRELU, (input, slopes))
+    if input.dtype is dtypes.float16:
+        raise not_implemented("rrelu_with_noise_out_cpu", input.dtype)
     g = like_geometry(input, None, None)
     slopes = drawn(RRELU_SLOPES, generator, (input.detach(), float(lower), float(upper)),
                    contiguous(g.shape, arithmetic_dtype(g.dtype), g.device))

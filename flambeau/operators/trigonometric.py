@@ -169,7 +169,9 @@ def acosh(m: Any, input: Any) -> Any:
 
 @acosh.derivative("input", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
-    return grad * conjugate((input - 1).rsqrt() * (input + 1).rsqrt())
+    if input.is_complex():
+        return grad * conjugate((input - 1).rsqrt() * (input + 1).rsqrt())
+    return grad * (input * input - 1).rsqrt()
 
 
 @pointwise(promotes="float", aliases=("arctanh",))
