@@ -53,6 +53,13 @@ def test_lengths(n: int) -> None:
         check(lambda v: fft.irfft(v, n), half, native)
 
 
+def test_few_signals_are_transformed_natively_while_they_are_short() -> None:
+    for n, native in ((10, True), (256, True), (1000, True), (4096, False)):
+        check(fft.fft, numbers(n), native)
+        check(fft.rfft, numbers(2, n, real=True), native)
+        check(lambda v, n=n: fft.irfft(v, n), fft.rfft(numbers(n, real=True)), native)
+
+
 def test_what_is_imaginary_of_a_real_mean_does_not_count() -> None:
     half = numbers(6, 9)
     for n in (16, 17):

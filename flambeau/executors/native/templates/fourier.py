@@ -29,7 +29,8 @@ from .movement import Template
 from .nest import fused
 
 LONGEST = 1 << 14   # both buffers of the longest fit the second cache
-FEWEST = 4          # signals that are worth it
+FEWEST = 4          # signals that are worth it, of any length
+ALONE = 70e3        # nanoseconds, as modelled for whole lanes: up to there signals alone as well
 OUTER = 3           # extents around the one that is transformed
 # Words; SWAPPED: 1 for the inverse transform.
 SOURCE, TARGET, TABLE, LENGTH, SIGNALS, STEP_IN, STEP_OUT, SCALE, SWAPPED, SHAPE = range(10)
@@ -102,7 +103,8 @@ def _call(kind: str, n: int, d: int, shape: Sequence[int], source: _Place, targe
     others = [i for i in range(len(shape)) if i != d]
     space = fused([shape[i] for i in others], [[p.strides[i] for i in others] for p in (source, target)])
     signals = space.size
-    if told is None or signals < FEWEST or len(space.extents) > OUTER:
+    each = n * (60.0 + 12.0 * math.log2(n))
+    if told is None or (signals < FEWEST and each / 3 > ALONE) or len(space.extents) > OUTER:
         return None
     words = Words()
     for place in (source, target):
@@ -126,7 +128,6 @@ def _call(kind: str, n: int, d: int, shape: Sequence[int], source: _Place, targe
     lanes = machine().vector // size
     wide = lanes if kind == "c2c" else 2 * lanes
     tasks = -(-signals // wide)
-    each = n * (60.0 + 12.0 * math.log2(n))
     scratch = 4 * 8 * lanes + 4 * (n + lanes) * machine().vector
     along = (source.strides[d] == (size if kind[0] == "r" else 2 * size),
              target.strides[d] == (size if kind[-1] == "r" else 2 * size))
