@@ -23,7 +23,19 @@ from ..llvm.code import kernel
 from ..llvm.emitter import FLOAT32, FLOAT64, Dtype
 from ..llvm.machine import machine
 from ..plan import Call, Plan, Words
-from .fourier_stages import FINE, Complex, add, define_transform, passes, read, subtract, write, write_table
+from .fourier_stages import (
+    EACH,
+    FINE,
+    RADICES,
+    Complex,
+    add,
+    define_transform,
+    passes,
+    read,
+    subtract,
+    write,
+    write_table,
+)
 from .lanes import Lanes
 from .movement import Template
 from .nest import fused
@@ -103,7 +115,7 @@ def _call(kind: str, n: int, d: int, shape: Sequence[int], source: _Place, targe
     others = [i for i in range(len(shape)) if i != d]
     space = fused([shape[i] for i in others], [[p.strides[i] for i in others] for p in (source, target)])
     signals = space.size
-    each = n * (60.0 + 12.0 * math.log2(n))
+    each = n * (60.0 + 12.0 * math.log2(n) + 2.5 * sum(r for r in (told or ())[::EACH] if r > max(RADICES)))
     if told is None or (signals < FEWEST and each / 3 > ALONE) or len(space.extents) > OUTER:
         return None
     words = Words()

@@ -19,6 +19,7 @@ from ..llvm.expression import Expression, convert
 from .lanes import Lanes
 
 RADICES = (4, 2, 3, 5)
+GREATEST = 127  # a prime radix that is not one of those
 EACH = 3        # numbers that tell a pass: radix, m, s
 MOST = 10       # passes
 FINE = 128      # entries of a table that are computed with the C library, and as many of its multiples
@@ -30,7 +31,7 @@ def passes(n: int) -> list[int] | None:
     """The radix, m and s of each pass, and zeros up to a length for all n; None if none do."""
     told: list[int] = []
     m, s = n, 1
-    for radix in RADICES:
+    for radix in (*RADICES, *range(7, GREATEST + 1, 2)):
         while m % radix == 0:
             m //= radix
             told += [radix, m, s]
@@ -62,6 +63,7 @@ def write_table(f: Function, dtype: Dtype, table: str, n: str) -> None:
 def define_transform(module: Module, dtype: Dtype) -> Function:
     """``transform(x, y, told, table) -> ptr``: all passes, to and fro between two buffers; where they end."""
     stages = {radix: _define_stage(module, dtype, radix) for radix in RADICES}
+    other = _define_any_stage(module, dtype)
     with module.helper("transform", [("ptr", "%x"), ("ptr", "%y"), ("ptr", "%told"), ("ptr", "%table")],
                        "ptr") as f:
         source, target, told = f.variable("ptr", "%x"), f.variable("ptr", "%y"), f.variable("ptr", "%told")
@@ -74,6 +76,8 @@ def define_transform(module: Module, dtype: Dtype) -> Function:
             for own, stage in stages.items():
                 with f.when(f.compare("eq", radix, own)):
                     f.run(stage, before, after, "%table", m, s)
+            with f.when(f.compare("sgt", radix, max(RADICES))):
+                f.run(other, before, after, "%table", m, s, radix)
             source.set(after)
             target.set(before)
             told.set(f.at(now, EACH, "i64"))
@@ -101,6 +105,72 @@ def _define_stage(module: Module, dtype: Dtype, radix: int) -> Function:
                     turned = _multiplied(v, z, factors[k - 1]) if k else z  # type: ignore[arg-type]
                     write(v, turned, "%y", f.add(f.add(to, q), f.mul("%s", k)))
     return f
+
+
+def _define_any_stage(module: Module, dtype: Dtype) -> Function:
+    """A pass of an odd radix r: two results at a time, k and r - k.
+
+    The sums of x_j and x_(r-j) times cosines are real and imaginary part of what both have, and their
+    differences times sines, turned, that by which they differ.
+    """
+    parameters = [("ptr noalias readonly", "%x"), ("ptr noalias", "%y"), ("ptr noalias readonly", "%table"),
+                  ("i64", "%m"), ("i64", "%s"), ("i64", "%radix")]
+    with module.helper("any_radix", parameters) as f:
+        f.attributes = "noinline #0"
+        v = Lanes(f, dtype)
+        apart, after_half = f.mul("%m", "%s"), f.add(f.emit("lshr i64 %radix, 1"), 1)
+
+        def root(number: str) -> Complex:
+            """An entry of the table."""
+            places = [f.at("%table", f.add(f.mul(number, 2), part), v.element) for part in (0, 1)]
+            one, other = [f.splat(f.read(v.element, at), v.count, v.element) for at in places]
+            return one, other
+
+        def put(z: Complex, k: str) -> None:
+            write(v, _multiplied(v, z, root(f.mul(f.mul(p, "%s"), k))), "%y", f.add(to, f.mul("%s", k)))
+
+        with f.loop(0, "%m") as p, f.loop(0, "%s") as q:
+            first = f.add(f.mul(p, "%s"), q)
+            to = f.add(f.mul(f.mul(p, "%radix"), "%s"), q)
+            start = read(v, "%x", first)
+            total = _Sum(v, start)
+            with f.loop(1, "%radix") as j:
+                total.set(add(v, total.get(), read(v, "%x", f.add(first, f.mul(apart, j)))))
+            write(v, total.get(), "%y", to)
+            with f.loop(1, after_half) as k:
+                common, apart_from_it = _Sum(v, start), _Sum(v, (v.number(0.0), v.number(0.0)))
+                number = f.variable("i64", "0")     # j k modulo r
+                with f.loop(1, after_half) as j:
+                    more = f.add(number.get(), k)
+                    number.set(f.choose(f.compare("sge", more, "%radix"), "i64", f.sub(more, "%radix"), more))
+                    cosine, sine = root(f.mul(number.get(), apart))
+                    pair = [read(v, "%x", f.add(first, f.mul(apart, i))) for i in (j, f.sub("%radix", j))]
+                    common.add_times(add(v, *pair), cosine)
+                    apart_from_it.add_times(subtract(v, *pair), sine)
+                mirrored, own = _beside(v, common.get(), apart_from_it.get())
+                put(own, k)
+                put(mirrored, f.sub("%radix", k))
+    return f
+
+
+class _Sum:
+    """A complex number that changes."""
+
+    def __init__(self, v: Lanes, z: Complex) -> None:
+        self._v = v
+        self._parts = [v.f.variable(v.kind, x) for x in z]
+
+    def get(self) -> Complex:
+        return self._parts[0].get(), self._parts[1].get()
+
+    def set(self, z: Complex) -> None:
+        for part, x in zip(self._parts, z):
+            part.set(x)
+
+    def add_times(self, z: Complex, x: str) -> None:
+        """Add z times a real number."""
+        for part, own in zip(self._parts, z):
+            part.set(self._v.fma(own, x, part.get()))
 
 
 def read(v: Lanes, buffer: str, i: str) -> Complex:
