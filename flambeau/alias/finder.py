@@ -34,8 +34,9 @@ INNER = frozenset({"alias", "cli", "config", "devices", "dtypes", "engine", "err
                    "functorch", "graph", "layouts", "operators", "random_streams", "size", "tensor"})
 
 # Packages that others import wherever they are installed, and that need what is not here: torchao registers
-# compiler passes and wrapper subclasses while it is imported. In this process they are not installed.
-UNSUITED = ("torchao",)
+# compiler passes and wrapper subclasses while it is imported, deepspeed communicates between processes,
+# xformers derives from PyTorch's own tests of its operators. In this process they are not installed.
+UNSUITED = ("torchao", "deepspeed", "xformers")
 
 _BOOTSTRAP = "<frozen importlib._bootstrap>"
 

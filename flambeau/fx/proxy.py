@@ -15,6 +15,7 @@ from ..tensor import Tensor
 from ..tensor.overrides import activate
 from .graph import Graph
 from .names import public_path
+from .node import Argument as Argument
 from .node import Node, map_aggregate
 
 

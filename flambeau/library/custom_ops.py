@@ -58,7 +58,7 @@ class CustomOpDef(Operator):
 
     def _add_kernel(self, device_types: str | Sequence[str | None] | None, fn: Kernel) -> None:
         for kind in [device_types] if isinstance(device_types, str) or device_types is None else device_types:
-            self._kernels[kind] = fn
+            self._kernels[None if kind == "default" else kind] = fn
         if self._signature is None:
             self._signature = inspect.signature(fn)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 NO_DEFAULT: Any = object()
 _ARGUMENT = re.compile(r"""
-    (?P<base>[A-Za-z_][\w.]*) (?P<alias>\([^)]*\))? (?P<suffix>(?:\[\d*\]|\?)*)
+    (?P<base>[A-Za-z_][\w.]*) (?P<alias>\([^)]*\)|\s*!)? (?P<suffix>(?:\[\d*\]|\?)*)
     (?:\s+ (?P<name>\w+) (?:\s*=\s*(?P<default>.+))? )? $""", re.VERBOSE)
 _NAME = re.compile(r"^(?:(?P<ns>\w+)::)?(?P<name>[A-Za-z_]\w*)?(?:\.(?P<overload>\w+))?\s*$")
 # What PyTorch calls a schema's types in messages.
@@ -47,6 +47,21 @@ class Type:
         return _REAL_NAMES.get(self.base, self.base)
 
 
+class AliasInfo:
+    """Whose memory an argument may share, before and after the call, and whether it is written."""
+
+    def __init__(self, alias: str, of_list: bool) -> None:
+        before, _, after = alias.strip("()").partition("->")
+        self.is_write = "!" in alias
+        self.before_set = set() if of_list else _names(before)
+        self.after_set = self.before_set if of_list or "->" not in alias else _names(after)
+
+
+def _names(text: str) -> set[str]:
+    """The names in ``a|b!``."""
+    return {name for name in (part.strip(" !") for part in text.split("|")) if name}
+
+
 class Argument:
     """One argument or result of a schema."""
 
@@ -67,6 +82,17 @@ class Argument:
     def is_write(self) -> bool:
         """Whether the operator writes it."""
         return "!" in self.alias
+
+    @property
+    def alias_info(self) -> AliasInfo | None:
+        """Whose memory it shares, None where it shares none."""
+        return AliasInfo(self.alias, self.type.is_list) if self.alias else None
+
+    @property
+    def N(self) -> int | None:
+        """The length of a list that has a fixed one."""
+        length = re.search(r"\[(\d+)\]", self.type.suffix)
+        return None if length is None else int(length[1])
 
     def has_default_value(self) -> bool:
         """Whether there is a default."""
@@ -137,7 +163,16 @@ def parse_schema(text: str) -> FunctionSchema:
     name = f"{named['ns']}::{named['name']}" if named["ns"] else named["name"] or ""
     if returns.startswith("("):
         returns = _until_closed(returns[1:])[0]
-    return FunctionSchema(name, named["overload"] or "", list(_arguments(inside)), list(_arguments(returns)))
+    arguments, outcomes = list(_arguments(inside)), list(_arguments(returns))
+    _name_writes(arguments + outcomes)
+    return FunctionSchema(name, named["overload"] or "", arguments, outcomes)
+
+
+def _name_writes(arguments: list[Argument]) -> None:
+    """``Tensor! x`` is written and shares memory with nothing: it gets a name that none has, as ``$0``."""
+    unnamed = [argument for argument in arguments if argument.alias.strip() == "!"]
+    for i, argument in enumerate(unnamed):
+        argument.alias = f"(${i}! -> )"
 
 
 def _until_closed(text: str) -> tuple[str, str, str]:

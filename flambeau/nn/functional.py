@@ -7,8 +7,19 @@ from typing import Any
 from ..operators import NAMESPACES
 from ..operators.registry import publish_in
 from ..tensor import overrides
+from . import _reduction as _Reduction  # noqa: F401
+from . import grad as grad
 from . import linear_cross_entropy as _linear_cross_entropy  # noqa: F401  (publishes its function)
 from ._masks import _canonical_mask, _none_or_dtype  # noqa: F401  (for modules like attention)
+from ._projections import (  # noqa: F401
+    _get_softmax_dim,
+    _in_projection,
+    _in_projection_packed,
+    _mha_shape_check,
+    _verify_batch_size,
+)
+
+handle_torch_function = overrides.handle_torch_function
 
 publish_in(globals(), "nn.functional")
 

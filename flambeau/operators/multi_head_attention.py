@@ -56,7 +56,7 @@ def _one_more(mask: Any) -> Any:
 
 # --- checks -------------------------------------------------------------------------------------------------
 
-def _check_shapes(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Any, attn_mask: Any) -> bool:
+def check_shapes(query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Any, attn_mask: Any) -> bool:
     """Whether the input is batched."""
     if query.ndim not in (2, 3):
         raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {query.ndim}-D "
@@ -261,7 +261,7 @@ def multi_head_attention_forward(
     >>> y.shape, weights.shape
     (torch.Size([3, 1, 4]), torch.Size([1, 3, 3]))
     """
-    batched = _check_shapes(query, key, value, key_padding_mask, attn_mask)
+    batched = check_shapes(query, key, value, key_padding_mask, attn_mask)
     if not batched:
         query, key, value = _batched(query, key, value)
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)

@@ -150,7 +150,7 @@ def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, in
     return _backward_data(LOG_SOFTMAX_BACKWARD, grad_output, output, dim, input_dtype)
 
 
-def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
+def implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
     """The dimension that old programs mean when they give none."""
     warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
@@ -169,7 +169,7 @@ def _functional_softmax(
     tensor([0.5000, 0.5000])
     """
     if dim is None:
-        dim = _implicit_dim("softmax", input.ndim, _stacklevel)
+        dim = implicit_dim("softmax", input.ndim, _stacklevel)
     return _along(SOFTMAX, input, dim, dtype)
 
 
@@ -184,7 +184,7 @@ def _functional_log_softmax(
     tensor([-0.6931, -0.6931])
     """
     if dim is None:
-        dim = _implicit_dim("log_softmax", input.ndim, _stacklevel)
+        dim = implicit_dim("log_softmax", input.ndim, _stacklevel)
     return _along(LOG_SOFTMAX, input, dim, dtype)
 
 
@@ -197,7 +197,7 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     tensor([0.7311, 0.2689])
     """
     if dim is None:
-        dim = _implicit_dim("softmin", input.ndim, _stacklevel)
+        dim = implicit_dim("softmin", input.ndim, _stacklevel)
     return _along(SOFTMAX, -input, dim, dtype)
 
 

@@ -70,10 +70,18 @@ def active() -> bool:
     return _active
 
 
-def disabled_torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """A ``__torch_function__`` that does nothing special: what it is given counts as plain tensors."""
-    with DisableTorchFunction():
-        return func(*args, **(kwargs or {}))
+class _Disabled:
+    """A ``__torch_function__`` that does nothing special: what it is given counts as plain tensors.
+
+    Not a function, which a class would bind: subclasses call it by ``super().__torch_function__(func, ...)``.
+    """
+
+    def __call__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        with DisableTorchFunction():
+            return func(*args, **(kwargs or {}))
+
+
+disabled_torch_function = _Disabled()
 
 
 def overriding(values: Iterable[Any]) -> list[Any]:

@@ -179,21 +179,22 @@ def test_the_environments_own_sitecustomize_still_runs(python: Python, tmp_path:
     assert printed == "True flambeau\n"
 
 
-def test_packages_that_cannot_run_are_not_installed(python: Python, tmp_path: Path) -> None:
-    """transformers imports torchao wherever ``find_spec`` finds it."""
-    package = tmp_path / "site" / "torchao"
+@pytest.mark.parametrize("name", ["torchao", "deepspeed", "xformers"])
+def test_packages_that_cannot_run_are_not_installed(python: Python, tmp_path: Path, name: str) -> None:
+    """transformers, accelerate and diffusers import them wherever ``find_spec`` finds them."""
+    package = tmp_path / "site" / name
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("from torch.sparse._triton_ops_meta import get_meta")
     printed = python(
-        """
+        f"""
         import importlib.util, torch
-        assert importlib.util.find_spec("torchao") is None
+        assert importlib.util.find_spec("{name}") is None
         try:
-            import torchao
+            import {name}
         except ModuleNotFoundError as error:
             print(error.name)
         """, *RUN, PYTHONPATH=os.pathsep.join([str(package.parent), str(ROOT)]))
-    assert printed == "torchao\n"
+    assert printed == f"{name}\n"
 
 
 def test_starting_a_child_loads_nothing_of_flambeau(python: Python) -> None:
