@@ -35,6 +35,19 @@ def test_softmax(shape: tuple[int, ...], dim: int) -> None:
     check(compute, 5e-5)
 
 
+@pytest.mark.parametrize("dtype", [flambeau.float32, flambeau.float64, flambeau.bfloat16], ids=str)
+@pytest.mark.parametrize("read", [lambda x: x, lambda x: x[..., 3:], lambda x: x.transpose(0, 1),
+                                  lambda x: x[:, :1].expand(-1, 4, -1), lambda x: x[:, ::2]],
+                         ids=["whole", "a part", "in another order", "repeated", "every other"])
+@pytest.mark.parametrize("length", [515, 1200, 70_000])
+def test_rows_that_are_fetched_ahead(length: int, read: Any, dtype: Any) -> None:
+    def compute() -> list[Tensor]:
+        x = read(flambeau.randn(2, 3, length).to(dtype))
+        # At the end of its memory, where there is no next row.
+        return [F.softmax(x, -1), F.layer_norm(x, x.shape[-1:]), x.var(-1), F.log_softmax(x[-1:, -1:], -1)]
+    check(compute, 5e-5 if dtype != flambeau.bfloat16 else 0.04)
+
+
 @pytest.mark.parametrize(("shape", "normalized"), [((8, 33, 40), (40,)), ((8, 33, 40), (33, 40)),
                                                    ((64, 256), (256,)), ((5, 1), (1,))], ids=str)
 def test_layer_norm(shape: tuple[int, ...], normalized: tuple[int, ...]) -> None:
