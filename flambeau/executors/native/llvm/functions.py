@@ -168,8 +168,12 @@ def _scaled(x: Expression, n: Expression) -> Expression:
 
 def exp(x: Expression) -> Expression:
     """exp(x)."""
-    low, high = format_of(x).exp_range
-    r, n = by_ln2(at_most(at_least(x, low), high))
+    return exp_of_negative(at_most(x, format_of(x).exp_range[1]))
+
+
+def exp_of_negative(x: Expression) -> Expression:
+    """exp(x) of x that is at most 0, or little more."""
+    r, n = by_ln2(at_least(x, format_of(x).exp_range[0]))
     return _scaled(reduced_expm1(r) + 1, n)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from .elements import rounded
 from .emitter import BOOL, INT64, Dtype, Unsupported
 from .expression import Expression, compare, constant, convert, select
-from .functions import absolute, exp, log, log_of_normal
+from .functions import absolute, exp, exp_of_negative, log, log_of_normal
 
 
 def _reduce(kind: str, x: Expression, axis: Any) -> Expression:
@@ -33,6 +33,11 @@ def _reduce(kind: str, x: Expression, axis: Any) -> Expression:
 
 def _exp(x: Expression) -> Expression:
     return x.emitter.costly(exp, x)
+
+
+def _share(x: Expression) -> Expression:
+    """exp(x) of what is at most 0."""
+    return x.emitter.costly(exp_of_negative, x)
 
 
 def _totalled(x: Expression, dtype: Any) -> Expression:
@@ -140,14 +145,14 @@ def argmin(x: Expression, axis: Any = None, keepdims: bool = False) -> Expressio
 
 def softmax(x: Expression, dim: int) -> Expression:
     """exp(x) / sum(exp(x)); one reciprocal for each row."""
-    e = _exp(x - max(x, dim))
+    e = _share(x - max(x, dim))
     return e * (1 / sum(e, dim))
 
 
 def log_softmax(x: Expression, dim: int, narrow: Any = None) -> Expression:
     """x - log(sum(exp(x))); ``narrow``: the type to which sum and logarithm are rounded."""
     shifted = x - max(x, dim)
-    total = rounded(sum(_exp(shifted), dim), narrow)
+    total = rounded(sum(_share(shifted), dim), narrow)
     return shifted - rounded(log_of_normal(total), narrow)     # from 1 on
 
 
