@@ -76,6 +76,51 @@ P.register_parametrization(m, "weight", nn.Identity()); P.transfer_parametrizati
 [repr(other), *other.state_dict().values(), \
 other.parametrizations.weight.original is m.parametrizations.weight.original]
 """
+REFUSED = """
+F.max_pool2d(torch.ones(1, 1, 4, 4), 2) + F.max_pool2d(torch.ones(1, 1, 4, 4), 2, dilation=True)
+F.conv1d(torch.ones(1, 3, 0), torch.ones(1, 3, 1), padding=1)
+F.conv2d(torch.ones(1, 3, 0, 4), torch.ones(1, 3, 1, 1), padding=1)
+F.pad(torch.ones(1, 2).bool(), (1, 1), "constant", 1j)
+F.pad(torch.ones(1, 2) * 1j, (1, 1), "constant", 1j)
+F.pad(torch.ones(1, 2), (1, 1), None)
+F.pad(torch.ones(1, 2), (1, 1), "no such", 1.0)
+torch.max(x * 1j, 0)
+torch.min(x * 1j, dim=1)
+torch.linalg.cross(x.bool(), x.bool())
+"""
+FACTORED = """
+torch.cholesky(torch.eye(2).bool())
+torch.cholesky(torch.eye(2).half())
+torch.linalg.cholesky(torch.eye(2).half())
+torch.linalg.cholesky(torch.eye(2).bfloat16())
+torch.cholesky_inverse(torch.eye(2).long())
+torch.cholesky_inverse(torch.eye(2).half())
+torch.linalg.eig(torch.eye(2).half())
+torch.linalg.eigh(torch.eye(2).byte())
+torch.linalg.eigh(torch.eye(2).bfloat16())
+torch.linalg.eigvalsh(torch.eye(2).long())
+torch.linalg.svd(torch.eye(2).half())
+torch.linalg.svd(torch.eye(2).long())
+torch.linalg.svdvals(torch.eye(2).bfloat16())
+torch.linalg.svdvals(torch.eye(2).long())
+torch.linalg.qr(torch.eye(2).half())
+torch.linalg.lu(torch.eye(2).long())
+torch.linalg.lu(torch.eye(2).half())
+torch.linalg.lu_factor(torch.eye(2).bool())
+torch.linalg.lu_factor(torch.eye(2).bfloat16())
+torch.linalg.ldl_factor(torch.eye(2).half())
+torch.linalg.solve_triangular(torch.eye(2).long(), torch.eye(2).long(), upper=True)
+torch.linalg.solve_triangular(torch.eye(2).half(), torch.eye(2).half(), upper=True)
+torch.linalg.solve(torch.eye(2).bfloat16(), torch.eye(2).bfloat16())
+torch.linalg.det(torch.eye(2).half())
+torch.logdet(torch.eye(2).half())
+torch.logdet(torch.eye(2).long())
+torch.linalg.cond(torch.eye(2).bfloat16())
+torch.linalg.norm(torch.eye(2).half(), 2)
+torch.linalg.householder_product(torch.eye(2).long(), torch.ones(2).long())
+torch.linalg.householder_product(torch.eye(2).half(), torch.ones(2).half())
+torch.linalg.svd(torch.eye(2).to(torch.complex32))
+"""
 TRANSFORMED = """
 torch.func.vmap(nn.BatchNorm1d(3))(torch.ones(2, 4, 3))
 torch.func.vmap(nn.InstanceNorm1d(3, track_running_stats=True))(torch.ones(2, 4, 3, 3))
@@ -90,7 +135,7 @@ torch.func.linearize(hiding, x)[1](x)
 torch.func.grad(hiding)(x)
 torch.func.grad(lambda y: torch.func.jvp(hiding, (y,), (x,))[0])(x)
 """
-ROWS = [row.strip() for rows in (NORMALIZED, POOLED, ELEMENTS, STEPPED, MOVED, TRANSFORMED)
+ROWS = [row.strip() for rows in (NORMALIZED, POOLED, ELEMENTS, STEPPED, MOVED, REFUSED, FACTORED, TRANSFORMED)
         for row in rows.strip().split("\n") if row.strip()]
 
 

@@ -95,9 +95,17 @@ def check_extents(x: Tensor, weight: Tensor, bias: Any, stride: Ints, padding: I
         raise RuntimeError(f"Calculated padded input size per channel: ({' x '.join(map(str, have))}). "
                            f"Kernel size: ({' x '.join(map(str, need))}). Kernel size can't be greater than "
                            "actual input size")
+    _refuse_empty_space(x)
     if x.dtype is not weight.dtype or x.dtype is bool_:
         raise _mixed_types(x, weight, "slow_conv2d_cpu", (BOOL,))
     _check_kernel(weight.shape[2:])
+
+
+def _refuse_empty_space(x: Tensor) -> None:
+    if 0 in x.shape[2:] and x.shape[0] and x.shape[1]:
+        line = [1] if x.ndim == 3 else []
+        raise RuntimeError("Only zero batch or zero channel inputs are supported, but got input shape: "
+                           f"{[*x.shape[:2], *line, *x.shape[2:]]}")
 
 
 def check_transposed_extents(x: Tensor, weight: Tensor, bias: Any, stride: Ints, padding: Ints,
@@ -113,10 +121,7 @@ def check_transposed_extents(x: Tensor, weight: Tensor, bias: Any, stride: Ints,
                            f"input{list(x.shape)} to have {weight.shape[0]} channels, but got {x.shape[1]} "
                            "channels instead")
     _check_bias(weight, bias, weight.shape[1] * groups, "transposed=1, ")
-    if x.shape[0] and x.shape[1] and not all(x.shape[2:]):
-        line = [1] if len(stride) == 1 else []
-        raise RuntimeError("Only zero batch or zero channel inputs are supported, but got input shape: "
-                           f"{[*x.shape[:2], *line, *x.shape[2:]]}")
+    _refuse_empty_space(x)
     if x.dtype is not weight.dtype or x.dtype is bool_:
         raise _mixed_types(x, weight, "slow_conv_transpose2d_out_cpu", (BOOL, "small"))
     if weight.ndim < 5:

@@ -11,7 +11,6 @@ from ..tensor import Tensor, record, record_one, record_pair
 from ..tensor.warned import warn
 from . import prices
 from .definition import operator
-from .domain import not_implemented
 from .linalg_solve import SOLVE_TRIANGULAR
 from .linalg_support import (
     LinAlgError,
@@ -20,6 +19,7 @@ from .linalg_support import (
     failure,
     info_of,
     require_fitting,
+    require_kernel,
     require_square,
     same,
     same_by_columns,
@@ -60,7 +60,7 @@ _MESSAGE = (
 
 
 def _factor(A: Tensor, name: str, upper: bool, check: bool) -> tuple[Tensor, Tensor]:
-    require_square(A, "linalg.cholesky")
+    require_square(A, "linalg.cholesky", kernel="cholesky_cpu", integers_too=name == "cholesky")
     if upper:
         A = adjoint(A)
     L, info = record(CHOLESKY, (A,), (upper,))
@@ -127,8 +127,7 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
         raise RuntimeError("Expected b and A to have the same dtype, but found b of type "
                            f"{dtypes.SCALAR_NAMES[input.dtype]} and A of type "
                            f"{dtypes.SCALAR_NAMES[input2.dtype]} instead.")
-    if input.dtype.category < dtypes.FLOATING or input.dtype in dtypes.LOW_PRECISION:
-        raise not_implemented("cholesky_solve_cpu", input.dtype)
+    require_kernel(input.dtype, "cholesky_solve_cpu")
     require_fitting(input2, input, True, "cholesky_solve")
     return record_pair(CHOLESKY_SOLVE, input, input2, (upper,))
 
@@ -182,5 +181,5 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     >>> torch.cholesky_inverse(torch.tensor([[2.]]))
     tensor([[0.2500]])
     """
-    require_square(L, "cholesky_inverse")
+    require_square(L, "cholesky_inverse", kernel="cholesky_inverse_out_cpu", integers_too=True)
     return record_one(CHOLESKY_INVERSE, L, (upper,))

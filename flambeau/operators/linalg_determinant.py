@@ -71,7 +71,7 @@ def det(A: Tensor) -> Tensor:
     >>> torch.linalg.det(torch.tensor([[2., 0.], [0., 3.]]))
     tensor(6.)
     """
-    require_square(A, "linalg.det")
+    require_square(A, "linalg.det", kernel="lu_cpu")
     return record_one(DET, A)
 
 
@@ -119,7 +119,7 @@ def logdet(input: Tensor) -> Tensor:
     >>> torch.logdet(torch.tensor([[1., 0.], [0., 1.]]))
     tensor(0.)
     """
-    require_square(input, "linalg.slogdet")
+    require_square(input, "logdet")
     sign, logarithm = slogdet(input)
     if input.is_complex():
         return logarithm + sign.log()

@@ -102,7 +102,7 @@ def _converged(results: Any, name: str) -> Any:
 
 
 def _hermitian(A: Tensor, uplo: str, name: str, kind: Operator = EIGH) -> Any:
-    require_square(A, f"linalg.{name}")
+    require_square(A, f"linalg.{name}", kernel="linalg_eigh_cpu", integers_too=True)
     if uplo.upper() not in ("L", "U") or len(uplo) != 1:
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {uplo}")
     return _converged(record(kind, (A,), (uplo.upper(),)), name)
@@ -133,7 +133,7 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
 
 
 def _general(A: Tensor, name: str) -> Any:
-    require_square(A, f"linalg.{name}")
+    require_square(A, f"linalg.{name}", kernel="linalg_eig_out_cpu")
     if A.numel() and not np.isfinite(look(A, name, only_checks=True)).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     return _converged(record(EIG, (A,)), name)

@@ -22,6 +22,7 @@ from .linalg_support import (
     by_columns,
     failure,
     require_rows_of_matrix,
+    require_square,
     require_type_of_matrix,
     same_by_columns,
 )
@@ -141,7 +142,7 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
     >>> torch.linalg.ldl_factor_ex(torch.tensor([[4., 2.], [2., 3.]])).info
     tensor(0, dtype=torch.int32)
     """
-    _require(A, "torch.linalg.ldl_factor_ex")
+    require_square(A, "torch.linalg.ldl_factor_ex", kernel="ldl_factor_kernel_cpu")
     found: Any = return_types.linalg_ldl_factor_ex(*record(LDL_FACTOR, (A,), (bool(hermitian),)))
     if check_errors:
         _refuse_singular(found.info, "torch.linalg.ldl_factor_ex")
@@ -166,22 +167,6 @@ def _refuse_singular(info: Tensor, function: str) -> None:
     found = failure(info, function)
     if found is not None:
         raise RuntimeError(f"{function}: {found[0]}D has a zero block at {found[1]}: the matrix is singular.")
-
-
-def _require(A: Tensor, function: str) -> None:
-    if A.ndim < 2:
-        raise RuntimeError(f"{function}: The input tensor A must have at least 2 dimensions.")
-    if A.shape[-1] != A.shape[-2]:
-        raise RuntimeError(
-            f"{function}: A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} "
-            "matrices"
-        )
-    if A.dtype.category < dtypes.FLOATING:
-        raise RuntimeError(
-            f"{function}: Expected a floating point or complex tensor as input. Got {SCALAR_NAMES[A.dtype]}"
-        )
-    if A.dtype in dtypes.LOW_PRECISION:
-        raise RuntimeError(f"{function}: Low precision dtypes not supported. Got {SCALAR_NAMES[A.dtype]}")
 
 
 # --- solving ------------------------------------------------------------------------------------------------
@@ -259,7 +244,7 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
         raise RuntimeError(
             f"{name}: Expected B to have at least 2 dimensions, but it has {B.ndim} dimensions instead"
         )
-    _require(LD, name)
+    require_square(LD, name, kernel="ldl_solve_kernel_cpu")
     require_rows_of_matrix(B, LD, name)
     if LD.shape[:-1] != pivots.shape:
         raise RuntimeError(

@@ -119,7 +119,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     >>> torch.linalg.lu_factor(torch.tensor([[1., 2.], [2., 2.]])).pivots
     tensor([2, 2], dtype=torch.int32)
     """
-    require_matrix(A, "torch.lu_factor")
+    require_matrix(A, "torch.lu_factor", kernel="lu_cpu", integers_too=True)
     packed, pivots, info = record(LU_FACTOR, (A,), (pivot,))
     failed = failure(info, "lu_factor")
     if failed:
@@ -141,7 +141,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     >>> torch.linalg.lu_factor_ex(torch.tensor([[2.]])).info
     tensor(0, dtype=torch.int32)
     """
-    require_matrix(A, "torch.lu_factor")
+    require_matrix(A, "torch.lu_factor", kernel="lu_cpu", integers_too=True)
     packed, pivots, info = record(LU_FACTOR, (A,), (pivot,))
     failed = failure(info, "lu_factor_ex") if check_errors else None
     if failed:
@@ -161,7 +161,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> Any:
     tensor([[2., 2.],
             [0., 1.]])
     """
-    require_matrix(A, "linalg.lu")
+    require_matrix(A, "linalg.lu", kernel="lu_cpu", integers_too=True)
     packed, pivots, _ = record(LU_FACTOR, (A,), (pivot,))
     L, U = _parts(packed)
     P = permutation_of(pivots, packed) if pivot else packed.new_empty(0)
@@ -240,7 +240,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     >>> torch.linalg.lu_solve(*torch.linalg.lu_factor(torch.tensor([[2.]])), torch.tensor([[4.]]))
     tensor([[2.]])
     """
-    require_square(LU, "torch.linalg.lu_solve")
+    require_square(LU, "torch.linalg.lu_solve", kernel="linalg.lu_solve_cpu")
     require_same_type(LU, B, "linalg.lu_solve", "LU")
     require_matrix(B, "linalg.lu_solve", "B")
     require_fitting(LU, B, left, "linalg.lu_solve")

@@ -211,6 +211,8 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     if input.dtype is not other.dtype:
         names = dtypes.SCALAR_NAMES
         raise RuntimeError(f"expected scalar type {names[input.dtype]} but found {names[other.dtype]}")
+    if input.dtype is dtypes.bool_:
+        raise not_implemented("cross", input.dtype)
     return record_pair(CROSS, input, other, (found - input.ndim,))
 
 

@@ -12,10 +12,9 @@ from ..tensor import Tensor, record
 from ..tensor.construct import from_array
 from ..tensor.dims import extent_of
 from .definition import operator
-from .domain import not_implemented
 from .joining import cat
 from .linalg_solve import SOLVE_TRIANGULAR, solve_triangular
-from .linalg_support import adjoint, by_columns, require_matrix, same_by_columns
+from .linalg_support import adjoint, by_columns, require_kernel, require_matrix, same_by_columns
 from .out import EXACT, Out
 from .registry import api
 from .undifferentiable import refuse_formula
@@ -95,7 +94,7 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
     >>> torch.linalg.qr(torch.tensor([[3., 1.], [4., 1.]])).R.shape
     torch.Size([2, 2])
     """
-    require_matrix(A, "linalg.qr")
+    require_matrix(A, "linalg.qr", kernel="geqrf_cpu")
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or "
@@ -139,8 +138,7 @@ def geqrf(input: Tensor) -> Any:
     """
     if input.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
-    if input.dtype.category < dtypes.FLOATING or input.dtype in dtypes.LOW_PRECISION:
-        raise not_implemented("geqrf_cpu", input.dtype)
+    require_kernel(input.dtype, "geqrf_cpu")
     return return_types.TYPES["geqrf"](*record(GEQRF, (input,)))
 
 
@@ -169,6 +167,7 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     if A.dtype is not tau.dtype:
         raise RuntimeError(f"{name}: tau dtype {dtypes.SCALAR_NAMES[tau.dtype]} does not match input "
                            f"dtype {dtypes.SCALAR_NAMES[A.dtype]}")
+    require_kernel(A.dtype, "orgqr_cpu")
     rows, columns = A.shape[-2:]
     start = A.new_ones(rows).diag_embed()[:, :columns].expand(*A.shape[:-2], rows, columns)
     if not tau.shape[-1]:
@@ -241,6 +240,7 @@ def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True,
         raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
     if tau.ndim != input.ndim - 1 or other.ndim != input.ndim:
         raise RuntimeError("torch.ormqr: Expected tau and other to have as many batch dimensions as input")
+    require_kernel(input.dtype, "ormqr_cpu")
     if left:
         return _reflect(input, tau, other, conjugated=transpose)
     turned = _reflect(input, tau, adjoint(other), conjugated=not transpose)

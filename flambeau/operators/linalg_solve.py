@@ -131,7 +131,7 @@ def _is_vector(A: Tensor, B: Tensor) -> bool:
 
 def _solve(A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]:
     name = "linalg.solve"
-    require_square(A, name)
+    require_square(A, name, kernel="lu_cpu")
     require_same_type(A, B, name)
     vector = _is_vector(A, B)
     if vector and not left:
@@ -221,7 +221,7 @@ def solve_triangular(
             [1.]])
     """
     name = "linalg.solve_triangular"
-    require_square(A, name)
+    require_square(A, name, kernel="triangular_solve_cpu", integers_too=True)
     require_same_type(A, B, name)
     if B.ndim < 2:
         raise RuntimeError(f"{name}: The input tensor B must have at least 2 dimensions.")
@@ -254,7 +254,7 @@ def triangular_solve(
         if x.ndim < 2:
             raise RuntimeError(f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but "
                                f"it has {x.ndim} dimensions instead")
-    require_square(A, "triangular_solve")
+    require_square(A, "triangular_solve", kernel="triangular_solve_cpu", integers_too=True)
     require_type_of_matrix(input, A)
     require_rows_of_matrix(input, A, "triangular_solve")
     matrix = A.transpose(-2, -1) if transpose else A

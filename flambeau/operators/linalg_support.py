@@ -12,6 +12,7 @@ from ..size import Size
 from ..tensor import Tensor
 from ..tensor.tape import state as grad_state
 from .definition import broadcast_shapes
+from .domain import not_implemented
 from .looking import look
 from .registry import NAMESPACES
 
@@ -25,25 +26,42 @@ LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"
 NAMESPACES["linalg"]["LinAlgError"] = LinAlgError
 
 
-def require_matrix(A: Tensor, function: str, name: str = "A") -> None:
-    """At least two dimensions, and floating-point numbers of 32 bits or more."""
+def _is_narrow(d: dtypes.dtype) -> bool:
+    return d in dtypes.LOW_PRECISION or d is dtypes.complex32
+
+
+def require_kernel(d: dtypes.dtype, kernel: str) -> None:
+    """A type that LAPACK has; PyTorch's error names its ``kernel`` for the others."""
+    if d.category < dtypes.FLOATING or _is_narrow(d):
+        raise not_implemented(kernel, d)
+
+
+def require_matrix(A: Tensor, function: str, name: str = "A", kernel: str = "",
+                   integers_too: bool = False) -> None:
+    """At least two dimensions, and floating-point numbers of 32 bits or more.
+
+    Where PyTorch leaves 16-bit types to its ``kernel``, or integers too, that is what refuses them.
+    """
     g = A._geometry
     if g.ndim < 2:
         raise RuntimeError(f"{function}: The input tensor {name} must have at least 2 dimensions.")
+    if kernel and (integers_too or g.dtype.category >= dtypes.FLOATING):
+        require_kernel(g.dtype, kernel)
     if g.dtype.category < dtypes.FLOATING:
         raise RuntimeError(
             f"{function}: Expected a floating point or complex tensor as input. Got "
             f"{dtypes.SCALAR_NAMES[g.dtype]}"
         )
-    if g.dtype in dtypes.LOW_PRECISION:
+    if _is_narrow(g.dtype):
         raise RuntimeError(
             f"{function}: Low precision dtypes not supported. Got {dtypes.SCALAR_NAMES[g.dtype]}"
         )
 
 
-def require_square(A: Tensor, function: str, name: str = "A") -> None:
+def require_square(A: Tensor, function: str, name: str = "A", kernel: str = "",
+                   integers_too: bool = False) -> None:
     """Square matrices."""
-    require_matrix(A, function, name)
+    require_matrix(A, function, name, kernel, integers_too)
     *_, rows, columns = A._geometry.shape
     if rows != columns:
         raise RuntimeError(

@@ -123,7 +123,7 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     >>> torch.linalg.svd(torch.tensor([[3., 0.], [0., 2.]])).S
     tensor([3., 2.])
     """
-    require_matrix(A, "linalg.svd")
+    require_matrix(A, "linalg.svd", kernel="linalg_svd_cpu")
     return return_types.TYPES["linalg_svd"](*_checked_svd(A, full_matrices))
 
 
@@ -135,7 +135,7 @@ def _svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     >>> torch.svd(torch.tensor([[3., 0.], [0., 4.]])).S
     tensor([4., 3.])
     """
-    require_matrix(input, "linalg.svd")
+    require_matrix(input, "linalg.svd", kernel="linalg_svd_cpu")
     if not compute_uv:
         n, k = input.shape[-2:]
         batch = input.shape[:-2]
@@ -154,7 +154,7 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     >>> torch.linalg.svdvals(torch.tensor([[3., 0.], [0., 2.]]))
     tensor([3., 2.])
     """
-    require_matrix(A, "linalg.svdvals")
+    require_matrix(A, "linalg.svd", kernel="linalg_svd_cpu")
     return _checked_svd(A, False)[1] if will_differentiate(A) else _converge(record(SVDVALS, (A,)))
 
 

@@ -11,6 +11,7 @@ from ..graph.operator import Operator, Rows
 from ..tensor import Tensor, check_dim, record_one
 from .axes import normalize_dims, reduced_shape
 from .definition import arithmetic_dtype, between_steps, operator
+from .linalg_support import require_matrix
 from .linalg_svd import svdvals
 from .out import EXACT, Out
 from .reduction import kept, operand_dtype, reduction_geometry
@@ -211,6 +212,7 @@ def matrix_norm(
     if dtype is not None:
         A = A.to(dtype)
     if ord in ("nuc", 2, -2):
+        require_matrix(A, name)
         return _spectral_norm(A, ord, rows, columns, keepdim)
     if abs(ord) == inf:
         rows, columns = columns, rows

@@ -12,6 +12,7 @@ from ..graph.operator import OnStacks, Operator
 from ..tensor import Tensor, record, record_pair
 from ..tensor.construct import from_array
 from .arguments import integers
+from .complaints import require
 from .definition import operator
 from .indexing import INDEX_SELECT_BACKWARD
 from .memory_formats import in_format_of, suggested_geometry
@@ -204,12 +205,16 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
         raise RuntimeError("Padding length should be less than or equal to two times the input dimension but "
                            f"got padding length {len(widths)} and input of dimension {input.ndim}")
     if mode == "constant":
+        if value.__class__ is complex:
+            require("pad", 4, "float", "value", value)
         number = 0 if value is None else float(value) if value.__class__ is int else value
         return _constant(input, widths, number)
-    if value not in (None, 0):
-        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    if not isinstance(mode, str):
+        require("pad", 3, "str", "mode", mode)
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if value not in (None, 0):
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     _check_mode(input, widths, mode)
     if not _sides(input.ndim, widths):
         return input

@@ -177,7 +177,8 @@ def _(ctx: Any, grad: Tensor, indices: Tensor) -> Tensor:
 
 def _max_pool(x: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
               dims: int, with_indices: bool) -> tuple[Tensor, Tensor | None]:
-    kinds = kernel_size.__class__, stride.__class__, padding.__class__, ceil_mode.__class__  # True is no 1
+    kinds = (kernel_size.__class__, stride.__class__, padding.__class__, dilation.__class__,
+             ceil_mode.__class__)   # True is no 1
     key = (x._geometry, dims, kernel_size, stride, padding, dilation, ceil_mode, with_indices, kinds,
            dims == 1 and x.requires_grad)
     attributes = known(_fitting, key)

@@ -73,7 +73,7 @@ def stft(
             raise RuntimeError("stft align_to_window should only be set when center = false")
         pad: Any = NAMESPACES["nn.functional"]["pad"]
         widened = input.reshape(*[1] * (3 - input.ndim), *input.shape)
-        widened = pad(widened, [n_fft // 2, n_fft // 2], pad_mode)
+        widened = pad(widened, [int(n_fft // 2)] * 2, pad_mode)
         input = widened.reshape(widened.shape[3 - input.ndim :])
     return _stft(
         input, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window
