@@ -79,6 +79,9 @@ def test_factors_of_the_library_are_the_interpreters(shape: Any, dtype: Any) -> 
         for full in (True, False):
             check(lambda a, full=full: tuple(L.svd(a, full_matrices=full)), [a], "linalg_svd", 0)
         check(L.svdvals, [a], "linalg_svdvals", 0)
+        for sides in (matrices((*a.shape[:-1], 3), dtype), matrices((*a.shape[:-1], 1), dtype)):
+            check(lambda a, b: (L.lstsq(a, b).solution, L.lstsq(a, b, rcond=0.1).rank), [a, sides],
+                  "linalg_lstsq", 0)
     square = x @ x.mT
     for uplo in "LU":
         check(lambda a, uplo=uplo: tuple(L.eigh(a, UPLO=uplo)), [square], "linalg_eigh", 0)

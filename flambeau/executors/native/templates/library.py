@@ -1,4 +1,4 @@
-"""Factorizations by the LAPACK that NumPy is linked with: QR, symmetric eigenvalues, singular values.
+"""Factorizations by the LAPACK that NumPy is linked with: QR, eigenvalues, singular values, least squares.
 
 Of small matrices the routine is a part of the time that it takes to get there. A kernel copies each matrix
 of a batch, column by column, and calls the routine on it; where one fails, the interpreter computes the node
@@ -12,6 +12,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
+import numpy as np
+
 from ....graph.node import Signature
 from ...interpreter import blas, lapack
 from ..arguments import Argument, Registers, registers, words
@@ -23,11 +25,12 @@ from .movement import Template
 from .nest import fused
 
 LARGEST = 256   # an extent, from which on what leads to the routine hardly counts
-POINTERS = ("a", "first", "second", "third", "status", "routine", "finish", "get_threads", "set_threads")
-# ``low``: the lesser extent; ``wide``, ``deep``: columns of the first and rows of the last factor. Sizes and
-# places in scratch memory are in numbers of the matrices' type.
+POINTERS = ("a", "b", "first", "second", "third", "status", "routine", "finish", "get_threads", "set_threads")
+# ``low``, ``high``: the lesser and the greater extent; ``wide``, ``deep``: columns of the first and rows of
+# the last factor; ``bound``: a number's bits. Sizes and places in scratch memory are in numbers of the
+# matrices' type.
 NUMBERS = ("batch", "a_batch", "a_row", "a_column", "rows", "columns", "low", "wide", "deep", "size",
-           "at_copy", "at_more", "at_work")
+           "at_copy", "at_more", "at_work", "b_batch", "b_row", "b_column", "right", "high", "bound", "at_b")
 _SLOTS = 16     # of 8 bytes: what routines take by reference
 
 
@@ -63,6 +66,12 @@ class _Writer:
         self.f.write(self.integer, value, place)
         return place
 
+    def bits(self, value: str) -> str:
+        """A word as it is."""
+        place = self._slot()
+        self.f.write("i64", value, place)
+        return place
+
     def letter(self, letter: str) -> str:
         place = self._slot()
         self.f.write("i8", ord(letter), place, 1)
@@ -79,14 +88,19 @@ class _Writer:
 
     def load(self, b: str, to: str) -> str:
         """Copy matrix b, column by column."""
-        f, a = self.f, self.a
-        first = f.at(a.a, f.mul(b, a.a_batch), self.element)
-        with f.loop(0, a.columns) as j:
-            column = f.at(first, f.mul(j, a.a_column), self.element)
-            into = f.at(to, f.mul(j, a.rows), self.element)
-            with f.loop(0, a.rows) as i:
-                self.copy(f.at(column, f.mul(i, a.a_row), self.element), f.at(into, i, self.element))
+        a = self.a
+        first = self.f.at(a.a, self.f.mul(b, a.a_batch), self.element)
+        self.turn(first, a.a_row, a.a_column, a.columns, a.rows, to, a.rows)
         return to
+
+    def turn(self, first: str, row: str, column: str, columns: str, rows: str, to: str, apart: str) -> None:
+        """Copy a matrix of these strides, column by column, each ``apart`` from the one before."""
+        f = self.f
+        with f.loop(0, columns) as j:
+            source = f.at(first, f.mul(j, column), self.element)
+            into = f.at(to, f.mul(j, apart), self.element)
+            with f.loop(0, rows) as i:
+                self.copy(f.at(source, f.mul(i, row), self.element), f.at(into, i, self.element))
 
     def copy(self, source: str, to: str) -> None:
         size = self.form.dtype.itemsize
@@ -150,8 +164,29 @@ def _svd(w: _Writer) -> Callable[[str], None]:
     return each
 
 
-_WRITERS = {"linalg_qr": _qr, "linalg_eigh": _eigh, "linalg_eigvalsh": _eigh, "linalg_svd": _svd,
-            "linalg_svdvals": _svd}
+def _lstsq(w: _Writer) -> Callable[[str], None]:
+    f, a = w.f, w.a
+    copy, pivots, work, sides = (w.room(x) for x in (a.at_copy, a.at_more, a.at_work, a.at_b))
+    right, high, rank, bound = w.refer(a.right), w.refer(a.high), w.refer("0"), w.bits(a.bound)
+
+    def each(b: str) -> None:
+        w.turn(f.at(a.b, f.mul(b, a.b_batch), w.element), a.b_row, a.b_column, a.right, a.rows, sides, a.high)
+        with f.loop(0, a.columns) as j:
+            f.write(w.integer, 0, f.at(pivots, j, w.integer))
+        w.call(a.routine, w.rows, w.columns, right, w.load(b, copy), w.rows, sides, high, pivots, bound, rank,
+               work, w.size)
+        w.turn(sides, "1", a.high, a.right, a.columns, w.result(a.first, b, a.columns, a.right), a.columns)
+        found = f.read(w.integer, rank)
+        found = found if w.integer == "i64" else f.emit(f"sext i32 {found} to i64")
+        f.write("i64", found, f.at(a.second, b, "i64"), 8)
+        values = w.result(a.third, b, a.low)
+        with f.loop(0, a.low) as i:
+            f.write(w.element, "0.0", f.at(values, i, w.element), w.form.dtype.itemsize)
+    return each
+
+
+_WRITERS = {"linalg_lstsq": _lstsq, "linalg_qr": _qr, "linalg_eigh": _eigh, "linalg_eigvalsh": _eigh,
+            "linalg_svd": _svd, "linalg_svdvals": _svd}
 
 
 @kernel("library")
@@ -187,10 +222,37 @@ def _work(name: str, kind: str, flag: str, rows: int, columns: int, wide: int) -
     if name == "linalg_qr":
         finish = 0 if flag == "r" else ask("orgqr", kind, rows, wide, low, None, rows, None)
         return max(ask("geqrf", kind, rows, columns, None, rows, None), finish)
+    if name == "linalg_lstsq":
+        return ask("gelsy", kind, rows, columns, wide, None, rows, None, max(rows, columns), None, None, None)
     if "eig" in name:
         return ask("syevd", kind, "V" if name == "linalg_eigh" else "N", flag, rows, None, rows, None)
     deep = columns if flag == "A" else low
     return ask("gesdd", kind, flag, rows, columns, None, rows, None, None, rows, None, deep)
+
+
+def _least_squares(signature: Signature) -> Plan | None:
+    """By pivoted QR: the other drivers are the interpreter's."""
+    g, sides = signature.geometries
+    rcond, driver = signature.attributes
+    dtype, right = g.dtype.numpy, sides.shape[-1]
+    space = fused(g.shape[:-2], [g.strides[:-2], sides.strides[:-2]], ordered=False)
+    threads = _threads()
+    routine = lapack.symbol_of("gelsy", dtype.char) if dtype in (FLOAT32, FLOAT64) else None
+    if driver not in ("gels", "gelsy") or threads is None or routine is None or not g.numel \
+            or not sides.numel or max(*g.shape[-2:], right) > LARGEST or len(space.extents) > 1:
+        return None
+    rows, columns = (int(n) for n in g.shape[-2:])
+    high = max(rows, columns)
+    bound = float(np.finfo(dtype).eps) * high if rcond is None else float(rcond)
+    size = _work("linalg_lstsq", dtype.char, "", rows, columns, right)
+    form = Form("linalg_lstsq", dtype, routine[1], "")
+    given: dict[str, Argument] = {x: _function(at) for x, at in zip(POINTERS[6:], (
+        routine[0], routine[0], *threads))}
+    steps = [own[-1] for own in space.strides]
+    given |= {"b": lambda w: w.input(1, sides), "b_batch": steps[1], "b_row": sides.strides[-2],
+              "b_column": sides.strides[-1], "right": right, "high": high,
+              "bound": lambda w: w.real(bound, dtype)}
+    return _plan(signature, form, space.size, steps[0], given, size, high * int(right))
 
 
 def _planned(routine: str, finish: str, flag_of: Callable[[Signature], str]) -> Template:
@@ -206,30 +268,37 @@ def _planned(routine: str, finish: str, flag_of: Callable[[Signature], str]) -> 
         if routines[0] is None or routines[1] is None:
             return None
         form = Form(name, dtype, routines[0][1], flag_of(signature))
-        given: dict[str, Argument] = {x: _function(at) for x, at in zip(POINTERS[5:], (
+        given: dict[str, Argument] = {x: _function(at) for x, at in zip(POINTERS[6:], (
             routines[0][0], routines[1][0], *threads))}
-        return _plan(signature, form, space.size, space.strides[0][-1], given)
+        given |= dict.fromkeys(NUMBERS[NUMBERS.index("b_batch"):], 0) | {"b": _nothing}
+        rows, columns = (int(n) for n in g.shape[-2:])
+        size = _work(name, dtype.char, form.flag, rows, columns, _wide(form, rows, columns))
+        return _plan(signature, form, space.size, space.strides[0][-1], given, size, 0)
     return find
 
 
-def _plan(signature: Signature, form: Form, batch: int, step: int, given: dict[str, Argument]) -> Plan:
+def _wide(form: Form, rows: int, columns: int) -> int:
+    return rows if form.flag in ("complete", "A") else min(rows, columns)
+
+
+def _plan(signature: Signature, form: Form, batch: int, step: int, given: dict[str, Argument], size: int,
+          more_room: int) -> Plan:
+    """``size``: numbers of working memory; ``more_room``: of what lies behind it."""
     g = signature.geometries[0]
     rows, columns = (int(n) for n in g.shape[-2:])
-    low = min(rows, columns)
-    wide = rows if form.flag in ("complete", "A") else low
+    low, wide = min(rows, columns), _wide(form, rows, columns)
     deep = rows if form.flag == "complete" else columns if form.flag == "A" else low
-    size = _work(form.name, form.dtype.char, form.flag, rows, columns, wide)
     more = 16 * (rows + columns) + 16   # integers of working memory, or the reflections' factors
     place = -(-rows * columns // 16) * 16
     outputs = range(len(signature.outputs))
-    given |= {name: _result(k) if k in outputs else _nothing for k, name in enumerate(POINTERS[1:4])}
+    given |= {name: _result(k) if k in outputs else _nothing for k, name in enumerate(POINTERS[2:5])}
     given |= {"a": lambda w: w.input(0, g), "status": lambda w: w.status(), "batch": batch, "a_batch": step,
               "a_row": g.strides[-2], "a_column": g.strides[-1], "rows": rows, "columns": columns, "low": low,
               "wide": wide, "deep": deep, "size": size, "at_copy": 0, "at_more": place,
-              "at_work": place + more}
+              "at_work": place + more, "at_b": place + more + size}
     work = batch * (2000 + rows * columns * low * (2 if "qr" in form.name else 10))
     call = Call(_code(form), words(POINTERS, NUMBERS, given), 1,
-                scratch=8 * _SLOTS + (place + more + size) * form.dtype.itemsize + 64)
+                scratch=8 * _SLOTS + (place + more + size + more_room) * form.dtype.itemsize + 64)
     return Plan([call], nanoseconds=work)
 
 
@@ -254,6 +323,7 @@ def _first_attribute(signature: Signature) -> str:
 
 
 TEMPLATES: dict[str, Template] = {
+    "linalg_lstsq": _least_squares,
     "linalg_qr": _planned("geqrf", "orgqr", _first_attribute),
     "linalg_eigh": _planned("syevd", "syevd", _first_attribute),
     "linalg_eigvalsh": _planned("syevd", "syevd", _first_attribute),
