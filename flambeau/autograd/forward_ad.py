@@ -54,8 +54,8 @@ class MakeDualBackward0(GradFn):
         return "ViewBackward0"
 
 
-def _computed_from(variable: Tensor) -> Tensor:
-    """The same values and memory, as the result of an operation on the variable."""
+def computed_from(variable: Tensor) -> Tensor:
+    """The same values and memory, as the result of an operation: it may be written in place."""
     made = MakeDualBackward0()
     made.signature = made.plan = made.numbers = None
     made.saved, made.edges, made.geometry = (), (edge(variable),), variable._geometry
@@ -182,7 +182,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     current.differentiable |= tensor.requires_grad or tangent.requires_grad
     with enable_grad():
         variable = tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
-    dual = _computed_from(variable) if type(variable) is Tensor else variable
+    dual = computed_from(variable) if type(variable) is Tensor else variable
     current.roots.append(_Root(variable, dual, dual._grad_fn, tangent))
     return dual
 

@@ -13,6 +13,7 @@ from typing import Any
 from .. import operators
 from ..autograd import enable_grad
 from ..autograd import grad as tape_grad
+from ..autograd.forward_ad import computed_from
 from ..tensor import Tensor, state
 from ..utils import _pytree as pytree
 from .derivatives import (
@@ -184,13 +185,18 @@ def check_directions(tensors: Sequence[Any], what: str) -> None:
             raise ValueError(f"Expected {what} to be floating point or complex, but got: {x.dtype!r}")
 
 
+def _writable(x: Tensor) -> Tensor:
+    """A variable of this level alone, so that the function may write to it in place."""
+    return computed_from(x) if type(x) is Tensor and x.requires_grad and x._base is None else x
+
+
 def pushforward(func: Callable[..., Any], primals: tuple[Tensor, ...], has_aux: bool,
                 strict: bool = False) -> tuple[Any, Any, Any]:
     """The value, the function from tangents to derivatives of the outputs (a list), and the aux."""
     level = Level(forward=True)
     with enable_grad(), level:
         fresh = level.enter(primals)
-        result = func(*fresh)
+        result = func(*map(_writable, fresh))
         result, aux = with_aux(result, JVP) if has_aux else (result, None)
         outputs = pytree.tree_leaves(result)
         check_outputs(outputs, JVP)

@@ -155,3 +155,15 @@ def test_batches_of_images_that_are_channels_last(torch: Any) -> None:
         w[0].contiguous(memory_format=last), x)
     one = torch.func.grad(lambda a: F.conv2d(x[1:], a).square().sum())(w[0])
     assert torch.allclose(found[1], one, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["jvp", "jacfwd", "linearize"])
+def test_forward_derivatives_of_functions_that_write_to_their_inputs(torch: Any, name: str) -> None:
+    def function(x: Any) -> Any:
+        x[1:].relu_()
+        return x * x
+
+    func, x, one = torch.func, torch.tensor([1.0, -2.0, 3.0]), torch.ones(3)
+    found = {"jvp": lambda: func.jvp(function, (x,), (one,))[1], "jacfwd": lambda: func.jacfwd(function)(x).sum(1),
+             "linearize": lambda: func.linearize(function, x)[1](one)}[name]()
+    assert found.tolist() == [2, 0, 6] and x.tolist() == [1, 0, 3]
