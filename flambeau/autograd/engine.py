@@ -184,23 +184,35 @@ def _by_rules(fn: GradFn, grads: list[Any]) -> Sequence[Any]:
         return operator.variadic_derivative(fn, grad)
     needs = fn.needs
     results: list[Any] = [None] * len(needs)
+    read = _reading_once() if any([x.__class__ is SavedTensor for x in fn.saved]) else kept  # noqa: C419
     for d in operator.derivatives:
         positions = d.operands
         if len(positions) == 1:
             i = positions[0]
             if needs[i]:
-                results[i] = fit(d.rule(fn, grad, *[kept(fn, k) for k in d.keeps]),
+                results[i] = fit(d.rule(fn, grad, *[read(fn, k) for k in d.keeps]),
                                  fn.signature.geometries[i])
                 if d.formal and state.enabled:
                     results[i] = formally(results[i], fn, d.formal)
         elif any([needs[i] for i in positions]):  # noqa: C419 (a list is faster than a generator)
-            several = d.rule(fn, grad, *[kept(fn, k) for k in d.keeps])
+            several = d.rule(fn, grad, *[read(fn, k) for k in d.keeps])
             for i, one in zip(positions, several):
                 if needs[i]:
                     results[i] = fit(one, fn.signature.geometries[i])
                     if d.formal and state.enabled:
                         results[i] = formally(results[i], fn, d.formal)
     return results
+
+
+def _reading_once() -> Any:
+    """``kept``, which unpacks a tensor once for all rules: hooks count."""
+    found: dict[int, Any] = {}
+
+    def read(fn: GradFn, position: int) -> Any:
+        if position not in found:
+            found[position] = kept(fn, position)
+        return found[position]
+    return read
 
 
 def fit(grad: Any, geometry: Geometry) -> Any:

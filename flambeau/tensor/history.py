@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
+from weakref import ref
 
 from .. import dtypes
 from ..graph.node import Signature
@@ -341,7 +342,7 @@ def save(x: Tensor, is_output: bool = False) -> SavedTensor:
         pack, unpack = state.saved_hooks[-1]
         fn, state.enabled = state.enabled, False
         try:
-            return SavedTensor(_packed(pack, x), -1, unpack, is_output)
+            return SavedTensor(_packed(pack, x), -1, unpack, is_output, ref(x))
         finally:
             state.enabled = fn
     counter = x._counter

@@ -23,7 +23,7 @@ from ..graph.references import UNHELD
 from ..graph.storage import Storage
 from .attributes import blank
 from .batching import any_batched, levels, rules
-from .history import detached, edge
+from .history import detached, edge, save
 from .record import interceptors, record_one, record_pair, record_value
 from .tape import INFERENCE, GradFn, SavedTensor, hooks_of, state
 from .tensor import Tensor
@@ -147,9 +147,13 @@ def _keep_original(x: Tensor, fn: GradFn) -> None:
     """Where the derivative of an in-place operator needs what x was before, keep a copy of that."""
     if fn.saved and fn.plan is not None and 0 in fn.plan.kept:
         at = 2 * fn.plan.kept.index(0)
-        if fn.saved[at] is x:
+        saved = fn.saved[at]
+        if saved is x:
             original = x.clone()
             fn.saved = (*fn.saved[:at], original, original._version, *fn.saved[at + 2:])
+        elif saved.__class__ is SavedTensor \
+                and x is (saved.tensor if saved.source is None else saved.source()):
+            fn.saved = (*fn.saved[:at], save(x.clone()), None, *fn.saved[at + 2:])
 
 
 def write(x: Tensor, result: Tensor) -> None:

@@ -374,12 +374,17 @@ class Hooks:
 
 
 class SavedTensor:
-    """A tensor kept for backward, with the version it had (Note: values and versions)."""
+    """A tensor kept for backward, with the version it had (Note: values and versions).
 
-    __slots__ = ("tensor", "version", "unpack", "is_output")
+    Where hooks made something else of it, ``source`` is a weak reference to it.
+    """
 
-    def __init__(self, tensor: Any, version: int, unpack: Any = None, is_output: bool = False) -> None:
+    __slots__ = ("tensor", "version", "unpack", "is_output", "source")
+
+    def __init__(self, tensor: Any, version: int, unpack: Any = None, is_output: bool = False,
+                 source: Any = None) -> None:
         self.tensor = tensor
+        self.source = source
         self.version = version
         self.unpack = unpack
         self.is_output = is_output

@@ -138,3 +138,45 @@ def test_what_may_be_written_before_backward(
         return False
 
     assert [refused(torch, i) for i in range(3)] == [refused(oracle, i) for i in range(3)]
+
+
+# Functions of x and w that write in place what a derivative needs.
+IN_PLACE = ["(x * 1).mul_(w).sin_()", "F.elu_(x * 1)", "(x * 1).pow_(3)", "(x * 1)[0].mul_(w)",
+            "(x * w).relu_()", "F.silu(x * w, inplace=True)", "(x * 1).cumprod_(1)"]
+
+
+@pytest.mark.parametrize("expression", IN_PLACE)
+def test_hooks_get_what_was_before_it_was_written(torch: ModuleType, oracle: ModuleType,
+                                                  expression: str) -> None:
+    def run(framework: ModuleType) -> Any:
+        x = framework.tensor([[0.2, -0.4], [0.9, 0.5]], dtype=framework.float64, requires_grad=True)
+        w = framework.tensor([0.3, 0.7], dtype=framework.float64, requires_grad=True)
+        unpacked: list[Any] = []
+
+        def function(x: Any) -> Any:
+            return eval(expression, {"x": x, "w": w, "F": framework.nn.functional}) * 2
+
+        with framework.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: (unpacked.append(t), t)[1]):
+            y = function(x)
+        found = framework.autograd.grad(y.sum(), (x, w), allow_unused=True)
+        y = framework.utils.checkpoint.checkpoint(function, x, use_reentrant=False)
+        again = framework.autograd.grad(y.sum(), (x, w), allow_unused=True)
+        return len(unpacked), [None if g is None else g.tolist() for g in (*found, *again)]
+
+    (count, ours), (expected, theirs) = run(torch), run(oracle)
+    assert count == expected
+    for one, other in zip(ours, theirs, strict=True):
+        assert one is other is None or one == [pytest.approx(row) for row in other]
+
+
+def test_a_checkpoint_runs_again_once(torch: ModuleType) -> None:
+    runs = []
+    norm = torch.nn.BatchNorm1d(2)
+
+    def function(x: Any) -> Any:
+        runs.append(1)
+        return norm(x)
+
+    x = torch.tensor([[0.2, -0.4], [0.9, 0.5]], requires_grad=True)
+    torch.utils.checkpoint.checkpoint(function, x, use_reentrant=False).square().sum().backward()
+    assert len(runs) == 2 and norm.num_batches_tracked == 2

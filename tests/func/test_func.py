@@ -164,6 +164,7 @@ def test_forward_derivatives_of_functions_that_write_to_their_inputs(torch: Any,
         return x * x
 
     func, x, one = torch.func, torch.tensor([1.0, -2.0, 3.0]), torch.ones(3)
-    found = {"jvp": lambda: func.jvp(function, (x,), (one,))[1], "jacfwd": lambda: func.jacfwd(function)(x).sum(1),
+    found = {"jvp": lambda: func.jvp(function, (x,), (one,))[1],
+             "jacfwd": lambda: func.jacfwd(function)(x).sum(1),
              "linearize": lambda: func.linearize(function, x)[1](one)}[name]()
     assert found.tolist() == [2, 0, 6] and x.tolist() == [1, 0, 3]
