@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..tensor import GradFn, Tensor
+from ..tensor.batching import BatchedTensor
 from ..tensor.history import detached
 
 
@@ -28,7 +29,7 @@ class FormalBackward0(GradFn):
 def formally(grad: Any, fn: GradFn, operands: tuple[int, ...]) -> Any:
     """A gradient that ``fn`` gave, as a function of these operands of its operation."""
     found = [i for i in operands if fn.edges[i] is not None]
-    if grad is None or grad.requires_grad or not found:
+    if grad is None or grad.requires_grad or not found or grad.__class__ is BatchedTensor:
         return grad
     made = FormalBackward0()
     made.signature = made.plan = made.numbers = None

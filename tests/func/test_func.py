@@ -168,3 +168,20 @@ def test_forward_derivatives_of_functions_that_write_to_their_inputs(torch: Any,
              "jacfwd": lambda: func.jacfwd(function)(x).sum(1),
              "linearize": lambda: func.linearize(function, x)[1](one)}[name]()
     assert found.tolist() == [2, 0, 6] and x.tolist() == [1, 0, 3]
+
+
+# Whose gradients PyTorch takes for functions of an operand in form alone.
+FORMAL = ["F.conv1d(x[None], w)", "F.prelu(x, w[0, :, 0])", "F.avg_pool1d(x, 2)", "F.max_pool1d(x, 2)",
+          "F.layer_norm(x, (2,), x[0], x[1])", "F.nll_loss(x, torch.tensor([0, 1]))"]
+
+
+@pytest.mark.parametrize("expression", FORMAL)
+def test_jacobians_by_rows_and_by_columns_agree(torch: Any, expression: str) -> None:
+    def function(x: Any) -> Any:
+        return eval(expression, {"x": x, "w": w, "F": torch.nn.functional, "torch": torch})
+
+    x = torch.tensor([[0.3, -0.7], [0.2, 0.9]], dtype=torch.float64)
+    w = torch.tensor([[[0.1], [0.2]], [[-0.3], [0.4]]], dtype=torch.float64)
+    by_rows, by_columns = torch.func.jacrev(function)(x), torch.func.jacfwd(function)(x)
+    torch.testing.assert_close(by_rows, by_columns)
+    torch.testing.assert_close(by_rows, torch.autograd.functional.jacobian(function, x))

@@ -117,3 +117,19 @@ def extra_state(torch: Any) -> Any:
     del state["_extra_state"]
     log.append(attempt(lambda: module.load_state_dict(state)))
     return log
+
+
+@program
+def states_of_tensors_without_dimensions(torch: Any) -> Any:
+    """An old checkpoint has them with one; with more elements they are something else."""
+    log = []
+    for shape in ((), (1,), (0,), (7,), (1, 1)):
+        module = torch.nn.Module()
+        module.p = torch.nn.Parameter(torch.tensor(1.0))
+        module.register_buffer("b", torch.tensor(0))
+        for name in "pb":
+            state = module.state_dict()
+            state[name] = torch.full(shape, 3.0)
+            log.append(repr(attempt(lambda module=module, state=state: module.load_state_dict(state))))
+        log.append([module.p.item(), module.b.item()])
+    return log

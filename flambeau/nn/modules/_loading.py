@@ -164,7 +164,7 @@ class ModuleLoading(ModuleSaving):
             )
         lazy = is_lazy(current)
         if not lazy and not is_lazy(given):
-            if current.dim() == 0 and given.dim() == 1:
+            if current.dim() == 0 and given.shape == (1,):
                 given = given[0]  # written by versions without zero-dimensional tensors
             if given.shape != current.shape:
                 return (
