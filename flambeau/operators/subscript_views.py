@@ -81,16 +81,20 @@ def is_position(item: Any) -> bool:
 
 def simple_view(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
     """The view for integers and slices, in order; None where there is more to a key, or too much of it."""
-    if len(items) > x._geometry.ndim:
+    g = x._geometry
+    if len(items) > g.ndim:
         return None
+    is_bare = has_no_history(x)
+    if is_bare and (found := part_of(g, items)) is not None:
+        return part(x, found, partial(_steps, g, items))
     kinds = {*map(type, items)}
     if not kinds <= _PLAIN:
         if Tensor in kinds:
             items = tuple([item.item() if is_position(item) else item for item in items])
         if not {*map(type, items)} <= _PLAIN:
             return None
-    if has_no_history(x) and (found := part_of(x._geometry, items)) is not None:
-        return part(x, found, partial(_steps, x._geometry, items))
+        if is_bare and (found := part_of(g, items)) is not None:
+            return part(x, found, partial(_steps, g, items))
     dim = 0
     for place, item in enumerate(items):
         if item.__class__ is int:

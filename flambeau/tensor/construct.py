@@ -16,7 +16,7 @@ from ..graph.recent import Recent
 from ..graph.storage import Storage
 from ..size import Size
 from .attributes import blank
-from .known import from_value, later
+from .known import from_value, later, made
 from .record import META_NODE
 from .tape import INFERENCE, state
 from .tensor import Tensor, fresh
@@ -167,9 +167,12 @@ def _of_one_kind(data: Any, dtype: dtypes.dtype | None) -> np.ndarray[Any, Any] 
 
 def to_array(data: Any, dtype: dtypes.dtype | None) -> np.ndarray[Any, Any]:
     """Python data as an array of the dtype (inferred when None)."""
-    found_quickly = _of_one_kind(data, dtype)
-    if found_quickly is not None:
-        return found_quickly
+    found = _of_one_kind(data, dtype)
+    return _of_any(data, dtype) if found is None else found
+
+
+def _of_any(data: Any, dtype: dtypes.dtype | None) -> np.ndarray[Any, Any]:
+    """``to_array`` of what is not of one kind."""
     if isinstance(data, Tensor):
         array = _values(data)
         return array if dtype is None else dtypes.converted(array, dtype.numpy)
@@ -305,10 +308,27 @@ def tensor(data: Any, *, dtype: dtypes.dtype | None = None, device: Any = None, 
             data = data.as_subclass(Tensor)
         out = data.detach().to(dtype=dtype or data.dtype, device=device or data.device, copy=True)
     else:
-        out = from_array(to_array(data, dtype), device=devices.resolve(device))
+        out = _of_data(data, dtype, devices.resolve(device))
     if requires_grad and out._geometry.dtype.category < dtypes.FLOATING:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return out.requires_grad_() if requires_grad else out
+
+
+def _of_data(data: Any, dtype: dtypes.dtype | None, device: devices.device) -> Tensor:
+    """``tensor`` of what is no tensor; an integer, as a label is, and a list of numbers in few steps."""
+    if device is devices.CPU:
+        if data.__class__ is int and dtype is None and -(1 << 63) <= data < 1 << 63:
+            return from_value(np.array([data], np.int64), _INTEGER)
+        found = _of_one_kind(data, dtype)
+        if found is None:
+            return from_array(_of_any(data, dtype))
+        if found.ndim == 1 and found.base is None:
+            return made(found, found.shape)
+        return from_array(found)
+    return from_array(to_array(data, dtype), device=device)
+
+
+_INTEGER = contiguous((), dtypes.int64)
 
 
 def empty_geometry(geometry: Geometry) -> Tensor:

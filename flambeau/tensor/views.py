@@ -88,7 +88,7 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
         if base is None:
             out._view = ((operator, attributes),)
         elif x._view is not None:
-            out._view = (*chain_of(x), (operator, attributes))
+            out._view = [x._view, ((operator, attributes),)]
         if x._requires_grad or (base is not None and x.requires_grad):
             attach_one(signature, x, out)
     return out
@@ -123,7 +123,19 @@ def moved(operator: Operator, x: Tensor, attributes: tuple[Any, ...]) -> Tensor 
         if g.family.passes:
             signature.outputs[0].family.pass_by()
     found = signature.outputs[0]
-    return part(x, found.family[found.offset + g.offset], ((operator, attributes),))
+    out = _new(Tensor)
+    out._storage = storage = x._storage
+    out._geometry = found.family[found.offset + g.offset]
+    out._base = x if base is None else base
+    out._requires_grad = False
+    out._grad_fn = out._counter = out._view = None
+    out._base_version = storage.version
+    if state.enabled:
+        if base is None:
+            out._view = ((operator, attributes),)
+        elif x._view is not None:
+            out._view = [x._view, ((operator, attributes),)]
+    return out
 
 
 def stretch(x: Tensor, key: slice) -> Tensor | None:
