@@ -172,11 +172,22 @@ class Family(dict[int, Geometry]):
             return self._remembered(offset)
         lately = self._lately
         lately.append(offset)
-        made, enough = None, _PASSING
+        if _PASSING < len(lately) <= _LATELY:
+            old = self.pop(lately.popleft(), None)  # from here on nobody finds it
+            if old is not None:
+                if _refcount(old) <= UNHELD:
+                    old.offset = offset
+                    old.extent = offset + self.span
+                    return self.setdefault(offset, old)     # another thread may have been quicker
+                lately.append(self.setdefault(old.offset, old).offset)
+        return self._made_of_old(offset)
+
+    def _made_of_old(self, offset: int) -> Geometry:
+        lately, made, enough = self._lately, None, _PASSING
         for _ in _TRIES:
             if len(lately) <= enough:
                 break
-            old = self.pop(lately.popleft(), None)  # from here on nobody finds it
+            old = self.pop(lately.popleft(), None)
             if old is not None and _refcount(old) > UNHELD:
                 lately.append(self.setdefault(old.offset, old).offset)
             elif old is not None:
@@ -185,7 +196,7 @@ class Family(dict[int, Geometry]):
             return self.setdefault(offset, Geometry(self, offset))
         made.offset = offset
         made.extent = offset + self.span
-        return self.setdefault(offset, made)    # another thread may have been quicker
+        return self.setdefault(offset, made)
 
     def _remembered(self, offset: int) -> Geometry:
         if len(self) >= self._room:
