@@ -7,8 +7,7 @@ from typing import Any
 
 from .elementary import exp, log1p, normal, normal_slope, sigmoid, tanh
 from .elements import maximum, where
-from .emitter import register_type
-from .expression import Expression, chosen, compare, constant
+from .expression import Expression, compare, constant, select
 from .functions import absolute
 
 _SQRT_2_PI = math.sqrt(2 / math.pi)
@@ -17,7 +16,7 @@ _CUBE = 0.044715
 
 def rectify(x: Expression) -> Expression:
     """max(x, 0); a zero keeps its sign, as NaN stays."""
-    return where(compare("<", x, 0), 0, x)
+    return select(compare("<", x, 0), constant(x, 0), x)
 
 
 def leaky(x: Expression, slope: Any) -> Expression:
@@ -36,13 +35,8 @@ def tanh_gradient(grad: Expression, output: Expression) -> Expression:
 
 
 def rectified_gradient(grad: Expression, output: Expression, threshold: Any) -> Expression:
-    """grad where output is above the threshold (or NaN), else 0.
-
-    Frozen: else LLVM would load the elements of grad for which that holds, which begins when the output is
-    there. Where both come from memory, that takes a third longer.
-    """
-    frozen = grad.emit(f"freeze {register_type(grad.dtype)} {grad.register}", grad.dtype)
-    return where(compare("<=", output, threshold), constant(grad, 0), chosen(frozen, grad))
+    """grad where output is above the threshold (or NaN), else 0."""
+    return where(compare("<=", output, threshold), constant(grad, 0), grad)
 
 
 def silu(x: Expression) -> Expression:

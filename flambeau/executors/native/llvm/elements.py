@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .emitter import BOOL, FLOAT16, Unsupported
+from .emitter import BOOL, FLOAT16, FLOAT32, FLOAT64, Unsupported, register_type
 from .expression import Expression, arithmetic, chosen, compare, constant, convert, is_float, pair, select
 from .functions import absolute, copysign
 
@@ -35,7 +35,26 @@ def where(condition: Any, x: Any, y: Any) -> Expression:
     if not isinstance(condition, Expression) or not (isinstance(x, Expression) or isinstance(y, Expression)):
         raise Unsupported("a choice between numbers")
     x, y = pair(x, y)
+    if not _is_literal(x) and _is_literal(y):
+        x = _there(x)
+    if not _is_literal(y) and _is_literal(x):
+        y = _there(y)
     return select(convert(condition, BOOL), x, y)
+
+
+def _is_literal(x: Expression) -> bool:
+    return not x.register.startswith("%")
+
+
+def _there(x: Expression) -> Expression:
+    """x as it is, to be read whatever the condition says.
+
+    Else LLVM would load the elements alone for which it holds, and begin when what decides that is there.
+    Where all come from memory, that takes up to a third longer.
+    """
+    if x.dtype not in (FLOAT32, FLOAT64) or x.emitter.exact(x.register) is not None:
+        return x
+    return x.emit(f"freeze {register_type(x.dtype)} {x.register}", x.dtype)
 
 
 def unordered(x: Expression) -> Expression:
