@@ -17,6 +17,8 @@ NORMALIZED = """
 m = nn.BatchNorm1d(3); m(x[:0]).sum().backward(); [m.weight.grad, m.bias.grad, *m.buffers()]
 m = nn.BatchNorm2d(3).eval(); m(torch.ones(0, 3, 2, 2)).sum().backward(); [m.weight.grad, m.bias.grad]
 F.batch_norm(x[:0], None, None, torch.ones(0), torch.ones(0), True)
+F.instance_norm(x[None], torch.ones(4), torch.ones(4).double())
+F.instance_norm(x[None], torch.ones(4).double(), torch.ones(4).double())
 F.batch_norm(x, torch.ones(3).double(), torch.ones(3).double(), torch.ones(3))
 m = nn.InstanceNorm2d(3, affine=True, track_running_stats=True); m(torch.ones(0, 3, 2, 2))
 m = nn.InstanceNorm2d(3, affine=True, track_running_stats=True).eval(); m(torch.ones(0, 3, 2, 2))
@@ -120,6 +122,8 @@ torch.linalg.norm(torch.eye(2).half(), 2)
 torch.linalg.householder_product(torch.eye(2).long(), torch.ones(2).long())
 torch.linalg.householder_product(torch.eye(2).half(), torch.ones(2).half())
 torch.linalg.svd(torch.eye(2).to(torch.complex32))
+torch.linalg.lu_solve(torch.eye(2).half(), torch.ones(2).int(), torch.eye(2).half())
+torch.linalg.ldl_solve(torch.eye(2).half(), torch.ones(2).int(), torch.eye(2).half())
 """
 TRANSFORMED = """
 torch.func.vmap(nn.BatchNorm1d(3))(torch.ones(2, 4, 3))

@@ -244,7 +244,7 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
         raise RuntimeError(
             f"{name}: Expected B to have at least 2 dimensions, but it has {B.ndim} dimensions instead"
         )
-    require_square(LD, name, kernel="ldl_solve_kernel_cpu")
+    require_square(LD, name, kernel="ldl_solve_kernel_cpu" if LD.dtype is B.dtype else "")
     require_rows_of_matrix(B, LD, name)
     if LD.shape[:-1] != pivots.shape:
         raise RuntimeError(

@@ -240,7 +240,8 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     >>> torch.linalg.lu_solve(*torch.linalg.lu_factor(torch.tensor([[2.]])), torch.tensor([[4.]]))
     tensor([[2.]])
     """
-    require_square(LU, "torch.linalg.lu_solve", kernel="linalg.lu_solve_cpu")
+    require_square(LU, "torch.linalg.lu_solve",
+                   kernel="linalg.lu_solve_cpu" if LU.dtype is B.dtype else "")
     require_same_type(LU, B, "linalg.lu_solve", "LU")
     require_matrix(B, "linalg.lu_solve", "B")
     require_fitting(LU, B, left, "linalg.lu_solve")

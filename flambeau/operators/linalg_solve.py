@@ -131,7 +131,7 @@ def _is_vector(A: Tensor, B: Tensor) -> bool:
 
 def _solve(A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]:
     name = "linalg.solve"
-    require_square(A, name, kernel="lu_cpu")
+    require_square(A, name, kernel="lu_cpu" if A.dtype is B.dtype else "")
     require_same_type(A, B, name)
     vector = _is_vector(A, B)
     if vector and not left:

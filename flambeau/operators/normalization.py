@@ -216,8 +216,8 @@ def instance_norm(input: Tensor, running_mean: Any = None, running_var: Any = No
         result = (input.contiguous() - per_channel(running_mean, input.ndim)) \
             * (per_channel(running_var, input.ndim) + eps).rsqrt()
         return affine(result, weight, bias).to(input.dtype)
-    if running_var is not None and running_var.dtype.category != dtypes.FLOATING:
-        require_type(input, running_var)
+    if running_var is not None:
+        require_type(running_mean, running_var)
     dims = tuple(range(2, input.ndim))
     wide = input.to(arithmetic_dtype(input.dtype))
     result, mean, _ = normalized(wide, dims, float(eps))
