@@ -234,3 +234,10 @@ def test_what_is_filled_with_negative_zero_keeps_its_sign(size: int, tier: str) 
         for found in (torch.full((size,), -0.0), torch.ones(size).fill_(-0.0), x, torch.full_like(x, -0j)):
             assert math.copysign(1, found[0].item()) == -1
         assert math.copysign(1, torch.full((size,), 0.0)[0].item()) == 1
+
+
+def test_the_error_function_of_large_numbers_is_one() -> None:
+    x = torch.linspace(1, 1e6, 10001, dtype=torch.float64)
+    assert bool((x[10:].erf() == 1).all()) and bool(((-x[10:]).erf() == -1).all())
+    assert torch.equal(torch.nn.functional.gelu(x[10:]), x[10:])
+    assert torch.tensor([1e150, float("inf")], dtype=torch.float64).erf().tolist() == [1, 1]

@@ -80,7 +80,8 @@ def _erf64(x: Array) -> Array:
 
 def _gaussian(x: Array) -> Array:
     """exp(-x^2); the square is split so that its rounding does not grow in the exponential."""
-    head = np.rint(np.minimum(x, 1e8) * 16) / 16
+    x = np.minimum(x, 30)       # from there on it is 0
+    head = np.rint(x * 16) / 16
     return np.exp(-head * head) * np.exp(-(x - head) * (x + head))
 
 
