@@ -181,8 +181,12 @@ class Tracer(TracerBase):
         overrides.activate()
         function = type(root).forward if is_module else root
         called, args, keywords = self.create_args_for_root(function, is_module, concrete_args)
-        with traced_calls(self, called, wrapped):
-            result = _call(called, args, keywords)
+        _running.append(self)
+        try:
+            with traced_calls(self, called, wrapped):
+                result = _call(called, args, keywords)
+        finally:
+            _running.pop()
         if any(isinstance(value, (tuple, list, dict)) for value in self._given.values()):
             in_spec = pytree.tree_structure(list(self._given.values()))
             result, out_spec = pytree.tree_flatten(result)
@@ -190,6 +194,9 @@ class Tracer(TracerBase):
             self._returns = None
         self.create_node("output", "output", (self.create_arg(result),), {}, type_expr=self._returns)
         return self.graph
+
+
+_running: list[Tracer] = []        # the tracers at work, outer ones first
 
 
 class _Spread:
@@ -219,6 +226,15 @@ def _call(function: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
     values += [keywords["**"]] if "**" in keywords else []
     made = FunctionType(bare, function.__globals__, function.__name__, None, function.__closure__)
     return made(*values)
+
+
+def is_fx_tracing() -> bool:
+    """Whether a function is being traced.
+
+    >>> is_fx_tracing()
+    False
+    """
+    return bool(_running)
 
 
 def symbolic_trace(root: Any, concrete_args: Any = None) -> GraphModule:
