@@ -55,7 +55,7 @@ LDEXP = pointwise_operator("ldexp", lambda m, input, other: input * m.power(2.0,
 
 @LDEXP.derivative("input", keeps="other", holds="output")
 def _(ctx: Any, grad: Tensor, other: Tensor) -> Tensor:
-    return grad * pow(2.0, other)
+    return grad * pow(2.0, other).conj()
 
 
 @LDEXP.derivative("other", keeps="output")

@@ -44,6 +44,7 @@ EVERYTHING = {"check_forward_ad": True, "check_batched_grad": True, "check_batch
     (lambda x: torch.complex(x, x * x), X),
     (lambda z: z * z.conj() * z, Z),
     (lambda z: z.abs(), Z),
+    (lambda z: torch.ldexp(z, z * 0.5), Z),
 ])
 def test_right_derivatives(right: Any, x: Any, options: dict[str, bool]) -> None:
     assert gradcheck(right, (x,), **options)
