@@ -259,6 +259,7 @@ class Family(dict[int, Geometry]):
             line = self.line
             if line is None:
                 line = self.line = [None] * self.first
+                _given[1] += 2 * self.first     # room for them, before it is asked who holds any
             line[position] = found
         return found
 
@@ -289,7 +290,7 @@ class Family(dict[int, Geometry]):
 # A dimension that is longer is taken for the rows of a table: which is read next is not the same as in the
 # last step, and to remember how it was read would push out what comes back.
 TABLE = 1024
-LINE = 1 << 13
+LINE = 1 << 15          # of a longer table few rows are remembered
 _CUTS = 256             # how many ways of cutting a family are remembered: of a text's, one for each length
 _ROOM = 32              # how many members a family has room for at first
 _PASSING = 1 << 6       # and how many at most, where most are met once and nobody holds them
