@@ -116,8 +116,8 @@ class HeadStarts:
 
     def finish(self, live: list[Node]) -> list[Node]:
         """End what was begun: the nodes that failed."""
-        entry, self.begun = self.begun, None
-        failed: list[Node] = self.engine.finish(entry, pending.nodes, live)
+        failed: list[Node] = self.engine.finish(self.begun, pending.nodes, live)
+        self.begun = None   # last, for the same reason
         return failed
 
 

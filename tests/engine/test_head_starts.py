@@ -15,8 +15,9 @@ import flambeau as torch
 from flambeau import config
 from flambeau.config import settings
 from flambeau.engine import looks
-from flambeau.engine.head_starts import head_starts
+from flambeau.engine.head_starts import HeadStarts, head_starts
 from flambeau.executors.native.programs import known
+from flambeau.executors.native.programs.team import Team
 from flambeau.graph import pending
 
 DEPTH, WIDTH = 10, 192
@@ -184,3 +185,31 @@ def test_values_that_nobody_wants_any_more(weights: list[torch.Tensor]) -> None:
     del y
     assert (weights[0] * 0).sum().item() == 0 and not _begun()
     assert not pending.nodes
+
+
+@pytest.mark.parametrize("place", ["begin", "launch", "join", "finish"])
+def test_an_interrupt_loses_nothing(weights: list[torch.Tensor], place: str) -> None:
+    expected = _expected(np.full((8, WIDTH), 0.5), weights).sum()
+    for k in range(2 * ROUNDS):
+        _layers(torch.full((8, WIDTH), k * 0.01), weights).sum().item()
+    patch = pytest.MonkeyPatch()
+
+    def interrupted(*arguments: object) -> None:
+        patch.undo()
+        raise KeyboardInterrupt
+
+    patch.setattr(Team if place in ("launch", "join") else HeadStarts, place, interrupted)
+    y = torch.full((8, WIDTH), 0.5)
+    stopped = False
+    for weight in weights:
+        try:
+            y = (y @ weight).tanh() + y * 0.5
+        except KeyboardInterrupt:
+            stopped = True
+            y = (y @ weight).tanh() + y * 0.5
+    try:
+        found = y.sum().item()
+    except KeyboardInterrupt:
+        stopped = True
+        found = y.sum().item()
+    assert stopped and found == pytest.approx(float(expected), rel=1e-4) and not _begun()
