@@ -9,7 +9,7 @@ from .. import dtypes
 from ..executors.borders import border_index
 from ..graph.geometry import Geometry, contiguous, dense_like
 from ..graph.operator import OnStacks, Operator
-from ..tensor import Tensor, record, record_pair
+from ..tensor import Tensor, record, record_pair, record_scaled
 from ..tensor.construct import from_array
 from .arguments import integers
 from .complaints import require
@@ -98,7 +98,7 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
 
 
 def _constant(input: Tensor, widths: Ints, value: Any) -> Tensor:
-    return record(CONSTANT_PAD, (input, number_for(value, input._geometry.dtype)), (widths,))
+    return record_scaled(CONSTANT_PAD, input, number_for(value, input._geometry.dtype), (widths,))
 
 
 # --- borders made of what is inside -------------------------------------------------------------------------

@@ -235,23 +235,22 @@ def record_pair(operator: Operator, a: Tensor, b: Tensor, attributes: tuple[Any,
     return out
 
 
-def record_scaled(operator: Operator, x: Tensor, number: Any) -> Tensor:
-    """``record`` for a tensor and a Python number: the same, unrolled."""
-    if _short is not None and (taken := _short(operator, x, number, ())) is not DECLINED:
+def record_scaled(operator: Operator, x: Tensor, number: Any, attributes: tuple[Any, ...] = ()) -> Tensor:
+    """``record`` for a tensor, a Python number and one result: the same, unrolled."""
+    if _short is not None and (taken := _short(operator, x, number, attributes)) is not DECLINED:
         return taken
-    key = (operator, x._geometry, number.__class__)
+    key = (operator, attributes, x._geometry, number.__class__)
     signature = _signatures.get(key)
     if signature is None:
         if _taker is not None:
-            return record(operator, (x, number))
+            return record(operator, (x, number), attributes)
         if x.__class__ is BatchedTensor:
-            return rules.record(operator, (x, number), ())
+            return rules.record(operator, (x, number), attributes)
         if isinstance(number, np.generic):
-            return record(operator, (x, number))
-        signature = sign(operator, (operator, (), x._geometry, number.__class__), ())
-        _signatures.keep(key, signature)
+            return record(operator, (x, number), attributes)
+        signature = sign(operator, key, attributes)
     if not signature.usual:
-        return record(operator, (x, number))
+        return record(operator, (x, number), attributes)
     storage = x._storage
     frame = _frame(2)
     code = frame.f_code
