@@ -30,8 +30,8 @@ WIDTHS = 3, 2, 3, 4, 1, ROW_WORDS, 2, 2, 4
 # Beside each table's address and number of rows: the program, its number of slots, where the arena's address
 # stands, room for pointers to nodes and leaves and for shifts, Python's functions and objects, whether it is
 # so long that others get the interpreter lock meanwhile, room for a set of leaves, its size (a power of two),
-# whether it was found in the book since somebody asked, room for a number of elements, and the lists of nodes
-# and of arrays while it runs ahead, or zeros.
+# whether it was found in the book since somebody asked, room for a number of elements, and from when it is
+# ready until its values are given the list of its nodes, otherwise 0, and that of its arrays.
 (PROGRAM, SLOTS, ARENA, FOUND, PYTHON, LONG, SET, ROOM, USED, COUNT, LIVE,
  VALUES) = range(2 * len(TABLES), 2 * len(TABLES) + 12)
 HEADER_WORDS = VALUES + 1
