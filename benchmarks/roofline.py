@@ -3,17 +3,19 @@
     python benchmarks/roofline.py [--oracle PYTHON] [--only REGEX] [--processor] [--json FILE]
     [--markdown FILE]
 
-The peak of arithmetic is measured with a loop of fused multiply-adds on registers, that of memory by copying
-64 MiB with plain stores, both on all threads, before and after the rows. Stores that pass the caches by copy
-faster, as no line is read that is overwritten; kernels do not use them, for what they write is mostly read
-soon. Each row is one operator on tensors that exist already, called through the public API so many times that
-recording is a small part; the least time over the rounds counts: noise only ever adds. Operands, and results,
-of operators that memory binds take turns, so that they come from memory; a few rows are of small operands on
-purpose. ``--oracle`` names an interpreter with PyTorch, which computes the same rows in a process of its own,
-in turn. A row's bytes are those that its operands and results have: what a perfect kernel moves. ``of roof``:
-the larger of its two shares, as the lower roof is what binds a perfect kernel. More
-than the copying is possible: a copy also reads the lines that it overwrites, which sums and updates in place
-do not; and more than the peak, with products of 16-bit numbers, or fewer multiplications than the definition.
+The peak of arithmetic is measured with a loop of fused multiply-adds on registers, that of memory by
+copying 64 MiB with plain stores, both on all threads, before and after each row: other machines on the same
+host take a share of the memory's bandwidth that changes within seconds. Shares are of what was reached
+beside the row. Stores that pass the caches by copy faster, as no line is read that is overwritten; kernels
+do not use them, for what they write is mostly read soon. Each row is one operator on tensors that exist
+already, called through the public API so many times that recording is a small part; the least time over the
+rounds counts: noise only ever adds. Operands, and results, of operators that memory binds take turns, so
+that they come from memory; a few rows are of small operands on purpose. ``--oracle`` names an interpreter
+with PyTorch, which computes the same rows in a process of its own, in turn. A row's bytes are those that
+its operands and results have: what a perfect kernel moves. ``of roof``: the larger of its two shares, as
+the lower roof is what binds a perfect kernel. More than the copying is possible: a copy also reads the
+lines that it overwrites, which sums and updates in place do not; and more than the peak, with products of
+16-bit numbers, or fewer multiplications than the definition.
 ``--processor``: one thread each, and the processor time that it uses, which other programs on the machine
 disturb less.
 """
@@ -22,6 +24,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import functools
 import importlib
 import json
 import math
@@ -40,9 +43,11 @@ from typing import Any, NamedTuple
 from roofline_rows import ROWS, Row
 
 ROOT = Path(__file__).resolve().parent.parent
-SECONDS = 0.4       # for a row, at most, in one process and round
+SECONDS = 0.4       # for a row, in one process and round,
+FEWEST = 5          # or so many looks
 LEAST = 1e-3        # seconds of work between two looks
 ROUNDS = 2
+TRIES = 8           # of a peak, each time
 COPIED = 64 << 20   # bytes
 
 
@@ -67,14 +72,15 @@ def measure(torch: Any, row: Row, clock: Callable[[], float]) -> float:
     run(1)
     run(1)
     times = max(1, min(row.most, int(LEAST / run(1))))
-    best, end = float("inf"), time.perf_counter() + SECONDS
+    end = time.perf_counter() + SECONDS
     for _ in range(max(8, row.held // times)):  # what comes back often is compiled
         if time.perf_counter() < end:
             run(times)
+    found: list[float] = []
     end = time.perf_counter() + SECONDS
-    while best == float("inf") or time.perf_counter() < end:
-        best = min(best, run(times))
-    return best / times
+    while len(found) < FEWEST or time.perf_counter() < end:
+        found.append(run(times))
+    return min(found) / times
 
 
 def serve(framework: str, clock: Callable[[], float]) -> None:
@@ -124,23 +130,54 @@ class Peaks(NamedTuple):
         return Peaks(*map(max, self, other))
 
 
-def peaks(processor: bool) -> Peaks:
-    """Of all threads, or of one."""
-    count = 1 if processor else _threads()
-    best = _alone if processor else _at_once
-    run, operations = _compiled("peak", _multiply_adds), _operations()
-    steps = 1 << 21     # milliseconds, of which starting the threads is little
-    words = (ctypes.c_float * 2)()
-    sums = [(ctypes.c_float * 1024)() for _ in range(count)]
-    arithmetic = best(lambda i: run(0, steps, ctypes.addressof(words), ctypes.addressof(sums[i])))
-    part = COPIED // count
-    pairs = [[_aligned(part), _aligned(part)] for _ in range(count)]
-    places = [(ctypes.c_int64 * 2)(*[place for _, place in pair]) for pair in pairs]
-    moved = []
-    for past in (False, True):
-        copy = _compiled("copy", _copying, past)
-        moved.append(best(lambda i: copy(0, part // 4, ctypes.addressof(places[i]), 0)))  # noqa: B023
-    return Peaks(operations * steps * count / arithmetic, *[2.0 * part * count / x for x in moved])
+class Machine:
+    """The loops that measure the peaks, of all threads or of one, and what they work on."""
+
+    def __init__(self, processor: bool) -> None:
+        self.count = 1 if processor else _threads()
+        self._best = _alone if processor else self._at_once
+        self._multiply_adds, self._operations = _compiled("peak", _multiply_adds), _operations()
+        self._copies = [_compiled("copy", _copying, past) for past in (False, True)]
+        self._word = (ctypes.c_float * 2)()
+        self._sums = [(ctypes.c_float * 1024)() for _ in range(self.count)]
+        self._part = COPIED // self.count
+        self._memory = [[_aligned(self._part) for _ in range(2)] for _ in range(self.count)]
+        self._places = [(ctypes.c_int64 * 2)(*[place for _, place in pair]) for pair in self._memory]
+
+    def peaks(self) -> Peaks:
+        """What is reached now."""
+        steps = 1 << 20     # milliseconds, of which starting the threads is little
+        arithmetic = self._best(lambda i: self._multiply_adds(0, steps, ctypes.addressof(self._word),
+                                                              ctypes.addressof(self._sums[i])))
+        moved = 2.0 * self._part * self.count
+        return Peaks(self._operations * steps * self.count / arithmetic,
+                     *[moved / self._best(functools.partial(self._copy, copy)) for copy in self._copies])
+
+    def _copy(self, copy: Any, i: int) -> None:
+        copy(0, self._part // 4, ctypes.addressof(self._places[i]), 0)
+
+    def _at_once(self, work: Callable[[int], Any]) -> float:
+        """Seconds of the fastest of several rounds of all threads."""
+        return min(self._round(work) for _ in range(TRIES))
+
+    def _round(self, work: Callable[[int], Any]) -> float:
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(self.count)]
+        start = time.perf_counter()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return time.perf_counter() - start
+
+
+def _alone(work: Callable[[int], Any]) -> float:
+    """Seconds of processor time of the fastest of several rounds."""
+    best = float("inf")
+    for _ in range(TRIES):
+        start = time.thread_time()
+        work(0)
+        best = min(best, time.thread_time() - start)
+    return best
 
 
 def _compiled(name: str, write: Callable[..., str], *arguments: Any) -> Any:
@@ -210,43 +247,20 @@ def _multiply_adds() -> str:
     return module.text()
 
 
-def _at_once(work: Callable[[int], Any]) -> float:
-    """Seconds of the fastest of several rounds of a thread for each core."""
-    best, count = float("inf"), _threads()
-    for _ in range(20):
-        threads = [threading.Thread(target=work, args=(i,)) for i in range(count)]
-        start = time.perf_counter()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        best = min(best, time.perf_counter() - start)
-    return best
-
-
-def _alone(work: Callable[[int], Any]) -> float:
-    """Seconds of processor time of the fastest of several rounds."""
-    best = float("inf")
-    for _ in range(20):
-        start = time.thread_time()
-        work(0)
-        best = min(best, time.thread_time() - start)
-    return best
-
-
 # --- report -------------------------------------------------------------------------------------------------
 
 
 class Found(NamedTuple):
-    """A row's seconds, and PyTorch's."""
+    """A row's seconds, PyTorch's, and what the machine reached meanwhile."""
 
     row: Row
     seconds: float
     reference: float
+    top: Peaks
 
-    def cells(self, top: Peaks) -> list[str]:
+    def cells(self) -> list[str]:
         """As the table has them."""
-        row, seconds = self.row, self.seconds
+        row, seconds, top = self.row, self.seconds, self.top
         flops, traffic = row.flops / seconds, row.traffic / seconds
         shares = flops / top.arithmetic, traffic / top.copying
         arithmetic = [f"{flops / 1e9:.1f}", f"{shares[0]:.0%}"] if row.flops else ["", ""]
@@ -259,22 +273,26 @@ HEAD = ["", "us", "GFLOP/s", "of peak", "GB/s", "of copying", "of roof", "PyTorc
 
 
 def report(rows: list[Row], oracle: str | None, processor: bool) -> tuple[Peaks, list[Found]]:
-    """Measure and print."""
-    top = peaks(processor)
+    """Measure and print; the best that was reached, and the rows."""
+    machine = Machine(processor)
+    top = machine.peaks()
     print(headline(top, processor) + "\n")
     print(_line(HEAD))
     own = Process(sys.executable, "flambeau", processor)
     other = Process(oracle, "torch", processor) if oracle else None
     found = []
     for row in rows:
-        seconds, reference = float("inf"), float("nan")
-        for _ in range(ROUNDS if other else 1):
-            seconds = min(seconds, own.seconds(row.name))
+        one = Found(row, float("inf"), float("nan"), machine.peaks())
+        for _ in range(ROUNDS):
+            seconds = own.seconds(row.name)
+            one = one._replace(seconds=min(one.seconds, seconds), top=one.top.or_better(machine.peaks()))
             if other is not None:
-                reference = min(other.seconds(row.name), reference)    # of NaN and a number, the number
-        found.append(Found(row, seconds, reference))
-        print(_line(found[-1].cells(top)), flush=True)
-    return top.or_better(peaks(processor)), found
+                reference = min(other.seconds(row.name), one.reference)     # of NaN and a number, the number
+                one = one._replace(reference=reference)
+        found.append(one)
+        top = top.or_better(one.top)
+        print(_line(one.cells()), flush=True)
+    return top, found
 
 
 def headline(top: Peaks, processor: bool) -> str:
@@ -295,7 +313,7 @@ def markdown(top: Peaks, found: list[Found], processor: bool) -> str:
     """The table of a report."""
     lines = [headline(top, processor), "", "| " + " | ".join(["operator", *HEAD[1:]]) + " |",
              "|---|" + "--:|" * (len(HEAD) - 1)]
-    lines += ["| " + " | ".join(one.cells(top)) + " |" for one in found]
+    lines += ["| " + " | ".join(one.cells()) + " |" for one in found]
     return "\n".join(lines) + "\n"
 
 
@@ -318,7 +336,7 @@ def main() -> None:
     if options.json:
         Path(options.json).write_text(json.dumps([
             {"name": one.row.name, "seconds": one.seconds, "pytorch": one.reference, "flops": one.row.flops,
-             "bytes": one.row.traffic, "peak": top.arithmetic, "copy": top.copying} for one in found],
+             "bytes": one.row.traffic, "peak": one.top.arithmetic, "copy": one.top.copying} for one in found],
             indent=1))
     if options.markdown:
         Path(options.markdown).write_text(markdown(top, found, options.processor))
