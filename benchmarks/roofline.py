@@ -7,15 +7,15 @@ The peak of arithmetic is measured with a loop of fused multiply-adds on registe
 copying 64 MiB with plain stores, both on all threads, before and after each row: other machines on the same
 host take a share of the memory's bandwidth that changes within seconds. Shares are of what was reached
 beside the row. Stores that pass the caches by copy faster, as no line is read that is overwritten; kernels
-do not use them, for what they write is mostly read soon. Each row is one operator on tensors that exist
-already, called through the public API so many times that recording is a small part; the least time over the
-rounds counts: noise only ever adds. Operands, and results, of operators that memory binds take turns, so
-that they come from memory; a few rows are of small operands on purpose. ``--oracle`` names an interpreter
-with PyTorch, which computes the same rows in a process of its own, in turn. A row's bytes are those that
-its operands and results have: what a perfect kernel moves. ``of roof``: the larger of its two shares, as
-the lower roof is what binds a perfect kernel. More than the copying is possible: a copy also reads the
-lines that it overwrites, which sums and updates in place do not; and more than the peak, with products of
-16-bit numbers, or fewer multiplications than the definition.
+use them where a result is larger than the caches: others are mostly read soon. Each row is one operator on
+tensors that exist already, called through the public API so many times that recording is a small part; the
+least time over the rounds counts: noise only ever adds. Operands, and results, of operators that memory
+binds take turns, so that they come from memory; a few rows are of small operands on purpose. ``--oracle``
+names an interpreter with PyTorch, which computes the same rows in a process of its own, in turn. A row's
+bytes are those that its operands and results have: what a perfect kernel moves. ``of roof``: the larger of
+its two shares, as the lower roof is what binds a perfect kernel. More than the copying is possible: a copy
+also reads the lines that it overwrites, which sums and updates in place do not; and more than the peak, with
+products of 16-bit numbers, or fewer multiplications than the definition.
 ``--processor``: one thread each, and the processor time that it uses, which other programs on the machine
 disturb less.
 """

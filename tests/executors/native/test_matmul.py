@@ -95,6 +95,22 @@ def test_few_rows_of_a_large_matrix(rows: int, monkeypatch: pytest.MonkeyPatch) 
         check(flambeau.mm, (matrix(rows, 75, dtype), matrix(75, 333, dtype)), "mm", TOLERANCES[dtype])
 
 
+@pytest.mark.parametrize("dtype", TOLERANCES)
+def test_results_written_past_the_caches(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where rows begin at lines, those that are whole tiles; where not, none."""
+    monkeypatch.setattr(blocking, "LAST_CACHE", 0)
+    for m, n, k in ((100, 192, 40), (37, 64, 3), (30, 75, 20), (64, 128, 1500)):
+        x, w, b = matrix(m, k, dtype), matrix(n, k, dtype), matrix(1, n, dtype)[0]
+        check(F.linear, (x, w, b), "linear", TOLERANCES[dtype])
+        check(F.linear, (x, w), "linear", TOLERANCES[dtype])
+    check(flambeau.bmm, (batch(5, 40, 24), batch(5, 24, 64)), "bmm", 1e-4)
+    with config.executor("native"):
+        a, b, whole = matrix(40, 24), matrix(24, 64), flambeau.zeros(41, 64).reshape(-1)
+        target = whole[5:5 + 40 * 64].view(40, 64)      # begins within a line
+        flambeau.mm(a, b, out=target)
+        assert abs(value(target) - value(a) @ value(b)).max() < 1e-4
+
+
 def test_linear_folds_its_batch() -> None:
     w, b = matrix(19, 24), matrix(1, 19)[0]
     rows = matrix(30, 24)

@@ -155,6 +155,15 @@ class Function(Emitter):
         """Store an element or vector."""
         self.effect(f"store {kind} {value}, ptr {pointer}, align {align}")
 
+    def write_past(self, kind: str, value: Value, pointer: str, align: int) -> None:
+        """Store past the caches what is not read soon; lines that are written as a whole are not read."""
+        self.effect(f"store {kind} {value}, ptr {pointer}, align {align}, !nontemporal !{{i32 1}}")
+
+    def settle(self) -> None:
+        """Let other threads see what has been stored past the caches."""
+        self.declarations["declare void @llvm.x86.sse.sfence()"] = None
+        self.effect("call void @llvm.x86.sse.sfence()")
+
     def prefetch(self, pointer: str, cache: int, write: bool = False) -> None:
         """Bring the line at an address, which need not exist, into the ``cache``-th cache, to be written."""
         self.declarations["declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)"] = None

@@ -27,6 +27,11 @@ class Machine(NamedTuple):
         """Whether there is an instruction for x 2^n in vectors, and this LLVM uses it."""
         return self.vector == 64 and int(self.compiler.rpartition(" ")[2].partition(".")[0] or 0) >= 22
 
+    @property
+    def passes(self) -> bool:
+        """Whether there are stores of lines past the caches, and what makes others see them (x86)."""
+        return self.vector >= 32
+
     def lanes(self, itemsize: int = 4) -> int:
         """How many elements of ``itemsize`` bytes a vector holds."""
         return self.vector // itemsize

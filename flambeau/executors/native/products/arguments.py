@@ -39,7 +39,8 @@ class Word(IntEnum):
     B_ITEM = 26
     C_ITEM = 29
     FOLLOWER = 32           # address of what follows, block by block, or 0
-    END = 33
+    PAST = 33       # whether C is written past the caches: its rows begin at lines of them if it does
+    END = 34
 
 
 class Source(IntEnum):

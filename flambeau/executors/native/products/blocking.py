@@ -10,6 +10,7 @@ from ..llvm.emitter import Dtype
 from ..llvm.machine import machine
 from ..plan import Call, Plan, Words
 from ..quantity import least, whole
+from .ahead import LINE
 from .arguments import Kind, Rows, Source
 from .beforehand import packing_kernel
 from .dot import CHUNK, dot_kernels
@@ -42,6 +43,7 @@ PAGES = 8 << 20         # bytes between the first and the last row of B that one
 PAGE_COLUMNS = 1024     # beyond, a task has whole pages
 TILES = 5               # panels of A packed at once: while the first is used, four can be read ahead
 STEPS = 16              # and uses so many rows of B at a time
+LAST_CACHE = 1 << 25    # bytes of a result that no cache holds until it is read
 DIRECT_ROWS = 24        # up to so many rows, packing B costs more than reading it where it lies
 
 
@@ -255,6 +257,10 @@ def _words(problem: Problem, blocks: _Blocks, packed_size: int) -> Words:
         words.constant(0)
     else:
         words.function(follower.address)
+    if follower is not None or c.column != 1:
+        words.constant(0)
+    else:
+        words.constant(_goes_past(problem.items * m, n, c.row, k, blocks.kc, problem.target.itemsize))
     if problem.epilogue is not None:
         problem.epilogue.fill(words)
     if follower is not None:
@@ -342,6 +348,12 @@ def _columns_in_place(m: int, n: int, k: int, row: int, rows: Rows, size: int) -
     if rows is _AT_ONCE:
         return not _falls_together(row, size)
     return rows is _IN_BLOCKS and k * n * size <= IN_PLACE_BLOCK
+
+
+@whole
+def _goes_past(rows: int, columns: int, stride: int, depth: int, kc: int, size: int) -> int:
+    """Whether a result is written past the caches, in whole lines: none would be there when it is read."""
+    return int(rows * columns * size > LAST_CACHE and kc >= depth and stride * size % LINE == 0)
 
 
 def _falls_together(stride: int, size: int) -> bool:

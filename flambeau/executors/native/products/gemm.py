@@ -23,6 +23,7 @@ from typing import NamedTuple
 from ..llvm.build import Function, Module
 from ..llvm.code import kernel
 from ..llvm.effort import Effort
+from ..llvm.machine import machine
 from .ahead import STATE, Beyond, begin
 from .arguments import Kind, Rows, Source, Word
 from .following import follow
@@ -81,6 +82,9 @@ class _Writer:
                 rows = f.word(Word.ROW_BLOCKS)
                 item = item_of(f, f.div(rest, rows), Word.EXTENTS)
                 f.run(block, f.words, f.scratch, f.rem(rest, rows), f.rem(task, columns), *item)
+            if machine().passes:
+                with f.when(f.compare("ne", f.word(Word.PAST), 0)):
+                    f.settle()
         return self.module.text()
 
     def _block(self) -> Function:

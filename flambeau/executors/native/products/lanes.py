@@ -43,6 +43,12 @@ def write_lanes(f: Function, dtype: Dtype, lanes: int, value: str, pointer: str,
         f.write_masked(kind, held, pointer, mask, dtype.itemsize)
 
 
+def write_past(f: Function, dtype: Dtype, lanes: int, value: str, pointer: str) -> None:
+    """Store adjacent elements at a multiple of their size past the caches: lines are not read before."""
+    kind = vector(lanes, memory_type(dtype))
+    f.write_past(kind, narrow_lanes(f, dtype, lanes, value), pointer, lanes * dtype.itemsize)
+
+
 def widen_lanes(f: Function, dtype: Dtype, lanes: int, held: str) -> str:
     """From the form in memory to that in registers."""
     floats = vector(lanes, "float")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ..llvm.build import Function, Module
+from ..llvm.machine import machine
 from .ahead import LINE, Walk
 from .arguments import Kind, Word
 from .epilogue import Place
-from .lanes import element_at, gather_lanes, read_lanes, scatter_lanes, write_lanes
+from .lanes import element_at, gather_lanes, read_lanes, scatter_lanes, write_lanes, write_past
 from .microkernel import Accumulators, Tile, accumulate, finish_spilled, is_whole, spilled
 
 _TILE = (("ptr noalias readonly", "%words"), ("ptr", "%a"), ("ptr", "%b"), ("ptr", "%c"), ("i64", "%depth"),
@@ -18,6 +21,16 @@ _PART = (("ptr noalias readonly", "%words"), ("ptr", "%buffer"), ("ptr", "%c"), 
          ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
 INDICES = ("%i0", "%i1", "%i2")     # of the batch's item
 _DEEP = 64  # steps of the depth
+
+
+class _Vector(NamedTuple):
+    """Vector j of row i of a tile: its row and first column in the result, and its address."""
+
+    i: int
+    j: int
+    row: str
+    column: str
+    at: str
 
 
 class Tiles:
@@ -71,34 +84,53 @@ class Tiles:
 
     def _whole(self, f: Function, acc: Accumulators) -> None:
         """Store a tile that lies in the result, whose columns are adjacent."""
-        tile, row_stride = acc.tile, f.word(Word.C_ROW)
+        tile, kind = acc.tile, self.kind
         columns = [f.add("%column", j * tile.lanes) for j in range(tile.vectors)]
-        several = self.kind.target == self.kind.compute     # the depth may be several blocks
-
-        def store(ready: bool) -> None:
-            known: dict[object, str] = {}
-            for j in range(tile.vectors):
-                for i in range(tile.rows):
-                    place = Place(INDICES, f.add("%row", i), columns[j], tile.lanes, None, known)
-                    value = self._finished(f, place, acc.get(i, j)) if ready else acc.get(i, j)
-                    self._write(f, value, f.mul(row_stride, place.row), place)
-
-        if several:
+        vectors: list[_Vector] = []
+        for i in range(tile.rows):
+            row = f.add("%row", i)
+            start = f.mul(f.word(Word.C_ROW), row)
+            for j, column in enumerate(columns):
+                at = element_at(f, kind.target, "%c", f.add(start, column))
+                vectors.append(_Vector(i, j, row, column, at))
+        if kind.target == kind.compute:     # the depth may be several blocks
             with f.when(f.compare("eq", "%first", 0)):
-                for i in range(tile.rows):
-                    start = f.mul(row_stride, f.add("%row", i))
-                    for j in range(tile.vectors):
-                        at = element_at(f, self.kind.target, "%c", f.add(start, columns[j]))
-                        before = read_lanes(f, self.kind.target, tile.lanes, at)
-                        acc.set(i, j, f.emit(f"fadd {tile.vector} {acc.get(i, j)}, {before}"))
-        if several and self.kind.epilogue is not None:
+                for v in vectors:
+                    before = read_lanes(f, kind.target, tile.lanes, v.at)
+                    acc.set(v.i, v.j, f.emit(f"fadd {tile.vector} {acc.get(v.i, v.j)}, {before}"))
+        if tile == self.tile and machine().passes:
+            inside = f.emit(f"and i64 {f.emit(f'ptrtoint ptr {vectors[0].at} to i64')}, {LINE - 1}")
+            past = f.compare("eq", inside, 0)
+            past = f.emit(f"and i1 {past}, {f.compare('ne', f.word(Word.PAST), 0)}")
+            with f.when(past):
+                self._store(f, acc, vectors, ready=True, past=True)
+            with f.otherwise(past):
+                self._store_near(f, acc, vectors)
+        else:
+            self._store_near(f, acc, vectors)
+
+    def _store_near(self, f: Function, acc: Accumulators, vectors: list[_Vector]) -> None:
+        """Store a tile into the caches; until the last block of the depth, as sums."""
+        if self.kind.target == self.kind.compute and self.kind.epilogue is not None:
             ready = f.compare("ne", "%last", 0)
             with f.when(ready):
-                store(True)
+                self._store(f, acc, vectors)
             with f.otherwise(ready):
-                store(False)
+                self._store(f, acc, vectors, ready=False)
         else:
-            store(True)
+            self._store(f, acc, vectors)
+
+    def _store(self, f: Function, acc: Accumulators, vectors: list[_Vector], ready: bool = True,
+               past: bool = False) -> None:
+        """Store a tile, line by line. ``ready``: its sums are complete; ``past``: past the caches."""
+        known: dict[object, str] = {}
+        write = write_past if past else write_lanes
+        for v in vectors:
+            value = acc.get(v.i, v.j)
+            if ready:
+                place = Place(INDICES, v.row, v.column, acc.tile.lanes, None, known)
+                value = self._finished(f, place, value)
+            write(f, self.kind.target, acc.tile.lanes, value, v.at)
 
     def _fetch_result(self, f: Function) -> None:
         """Ask for the part of C that the tile is written to: it arrives while the tile is computed."""
@@ -113,10 +145,6 @@ class Tiles:
     def _finished(self, f: Function, place: Place, value: str) -> str:
         epilogue = self.kind.epilogue
         return value if epilogue is None else epilogue.apply(f, Word.END, place, value)
-
-    def _write(self, f: Function, value: str, at: str, place: Place) -> None:
-        target = element_at(f, self.kind.target, "%c", f.add(at, place.column))
-        write_lanes(f, self.kind.target, place.lanes, value, target, place.mask)
 
     def _emit_slowly(self, f: Function, place: Place, value: str, at: str, adjacent: str) -> None:
         target, lanes = self.kind.target, place.lanes

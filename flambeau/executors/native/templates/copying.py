@@ -329,10 +329,9 @@ def _transpose_kernel(rank: int, size: int) -> str:
             f.run(edge, f.at(first, below, "i8"), f.at(at, beside, "i8"), into, out,
                   f.sub(height, whole_height), whole_width)
         if past:
-            f.declarations["declare void @llvm.x86.sse.sfence()"] = None
-            with f.when(far):   # for threads that read the result
-                f.effect("call void @llvm.x86.sse.sfence()")
-    return module.text() + "!0 = !{i32 1}\n"
+            with f.when(far):
+                f.settle()
+    return module.text()
 
 
 def _tile_at(f: Function, to: str, source: str, p: str, q: str, into: str, out: str, size: int) -> list[str]:

@@ -49,8 +49,7 @@ def define_line_tile(module: Module, size: int, side: int, across: int) -> Funct
         for i in range(side):
             row = f.at("%to", f.mul(i, "%into"), "i8")
             for part, columns in enumerate(parts):
-                f.effect(f"store {kind} {columns[i]}, ptr {f.at(row, part * side * size, 'i8')}, "
-                         f"align {side * size}, !nontemporal !0")
+                f.write_past(kind, columns[i], f.at(row, part * side * size, "i8"), side * size)
     return f
 
 
