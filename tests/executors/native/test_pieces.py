@@ -82,6 +82,19 @@ def test_a_graph_that_comes_back_gets_a_program_after_all() -> None:
 
 
 @pytest.mark.usefixtures("_late")
+def test_more_graphs_than_are_remembered_stay_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs of all of them would be forgotten before they come again, and made anew each time."""
+    monkeypatch.setattr(pieces, "_ROOM", 600)
+    pieces.strangers.clear()
+    for seed in range(12):
+        _walk(_turns(seed)).tolist()
+    for _ in range(24):
+        found = [_computed(_turns(100 + k))[1] for k in range(12)]
+    assert 1 <= found.count("native") <= 6
+    assert found.count("native") + found.count("native, pieces") == 12
+
+
+@pytest.mark.usefixtures("_late")
 def test_few_new_graphs_are_not_cut() -> None:
     for seed in range(5):
         assert "pieces" not in _computed(_turns(seed))[1]

@@ -17,7 +17,8 @@ LARGE = 72              # nodes of a graph that is worth cutting
 SHORTEST, LONGEST = 12, 36      # nodes of a piece
 _NEIGHBOURS = 6         # operators whose order decides
 _ENOUGH = 8             # large graphs that had not come before, after which they are cut
-_WORTH = 20             # times that a graph comes in pieces before it is treated as others are
+_WORTH = 20             # times that a graph comes in pieces before it is treated as others are,
+_ROOM = 20_000          # as long as all these have not more nodes: programs of more of them would not stay
 _REMEMBERED = 10_000    # graphs that came in pieces
 
 
@@ -31,6 +32,7 @@ class Strangers:
         self._count = 0
         self._cutting = False
         self._comings: dict[int, int] = {}
+        self._room = _ROOM
 
     def count_known(self) -> None:
         """A large graph came that is known."""
@@ -47,14 +49,19 @@ class Strangers:
             self._count = min(self._count + 1, _ENOUGH)
             if not self._cutting:
                 return False
+        if comings == _WORTH:
+            if len(forms) > self._room:
+                return True
+            self._room -= len(forms)
         if len(self._comings) >= _REMEMBERED:
             self._comings.clear()
+            self._room = _ROOM
         self._comings[key] = comings + 1
         return comings < _WORTH
 
     def clear(self) -> None:
         """Forget all."""
-        self._count, self._cutting = 0, False
+        self._count, self._cutting, self._room = 0, False, _ROOM
         self._comings.clear()
 
 
