@@ -11,6 +11,7 @@ import pytest
 import flambeau as torch
 from flambeau import config
 from flambeau.config import settings
+from flambeau.executors.native import templates
 from flambeau.executors.native.fusion import refit
 from flambeau.executors.native.programs import known
 from flambeau.executors.native.programs.formulas import Sketch
@@ -45,7 +46,14 @@ def _written(x: Any) -> Any:
     return cache.tanh().sum(0), x.softmax(-1), x.transpose(1, 2).exp().sum(1)
 
 
-PROGRAMS = [_encoder, _rows, _table, _written]
+def _passed_on(x: Any) -> Any:
+    index = (x[:, :, 0] * 0).long().flatten()
+    rows = x.flatten(0, 1) * torch.ones(8, requires_grad=True)
+    sums = torch.zeros(rows.shape).index_add(0, index, rows[index])
+    return sums + torch.randn(rows.shape), *torch.autograd.grad(sums.exp().sum(), rows, retain_graph=True)
+
+
+PROGRAMS = [_encoder, _rows, _table, _written, _passed_on]
 # Sizes at which work is cut in another way; an extent of 1, and some that are equal to others.
 LENGTHS = [20, 31, 33, 57, 62, 64, 65, 3, 2, 1, 6, 5, 300, 301, 2000, 12, 24, 47, 1030, 40, 19, 310]
 
@@ -101,14 +109,20 @@ def test_values_are_right() -> None:
         assert abs(found[0] - found[1]).max() < 1e-4 * max(1.0, abs(found[1]).max())
 
 
-def test_known_formulas_ask_no_template(monkeypatch: pytest.MonkeyPatch, by_formula: list[int]) -> None:
+@pytest.mark.parametrize("program", [_rows, _passed_on])
+def test_known_formulas_ask_no_template(program: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch,
+                                        by_formula: list[int]) -> None:
     with config.executor("native"):
         forget()
         for length in (20, 21, 23, 26, 27, 29, 30, 33):
-            planned(_rows, (3, length, 8))
+            planned(program, (3, length, 8))
         by_formula.clear()
         monkeypatch.setattr(refit.Fit, "plan", None)
-        planned(_rows, (3, 25, 8))
+        asked: list[str] = []
+        make = templates.make
+        monkeypatch.setattr(templates, "make", lambda s: (asked.append(s.operator.name), make(s))[1])
+        planned(program, (3, 25, 8))
+        assert not {"index_backward", "normal", "full"}.intersection(asked)
         assert len(by_formula) > 5
     pattern = known._entries[-1].family.pattern
     assert pattern is not None and len(pattern._formulas.sketches) == 1

@@ -29,7 +29,8 @@ _SHAPES = 6         # that were planned before formulas are looked for: it takes
 _SKETCHES = 4       # of one pattern: shapes that agree with none of them are planned by templates
 _FORMULAS = 4       # of one stage
 
-_facts = attrgetter("dtype", "ndim", "is_contiguous")
+_geometry_facts = attrgetter("dtype", "ndim", "is_contiguous")
+_VARYING = frozenset((Geometry, Size))  # what varies with the shapes, wherever it is in a signature
 
 
 class Sketch:
@@ -112,12 +113,12 @@ class Sketch:
 
     def _on_tape(self, tape: Tape, members: list[int], signatures: Sequence[Signature]) -> list[Signature]:
         """Signatures of which the numbers that vary are on a tape."""
-        values = [*self.constants, *tape.given]
-        made: dict[int, Geometry] = {}
+        values: list[Any] = [*self.constants, *tape.given]
+        made: dict[int, Any] = {}
         integers = [values[k] for k in self.classes]
         starts = [0]
-        for _, ndim, _ in self._facts:
-            starts.append(starts[-1] + 2 * ndim + 1)
+        for _, ndim, is_contiguous in self._facts:
+            starts.append(starts[-1] + (ndim if is_contiguous is None else 2 * ndim + 1))
         at = {}
         count = 0
         for k in self.members:
@@ -129,26 +130,32 @@ class Sketch:
             each = iter(self.which[at[k]:])
 
             def taped(g: Any, each: Any = each) -> Any:
-                if g.__class__ is not Geometry:
+                if g.__class__ not in _VARYING:
                     return g
                 n = next(each)
                 if n not in made:
-                    made[n] = _geometry(g, integers[starts[n]:starts[n + 1]])
+                    own = integers[starts[n]:starts[n + 1]]
+                    made[n] = Size(own) if g.__class__ is Size else _geometry(g, own)
                 return made[n]
             found.append(_signature(signatures[k], taped))
         return found
 
 
-def _geometries(signatures: Sequence[Signature]) -> list[Geometry]:
+def _geometries(signatures: Sequence[Signature]) -> list[Any]:
     return [g for s in signatures for g in (*s.geometries, *s.outputs, *s.attributes)
-            if g.__class__ is Geometry]
+            if g.__class__ in _VARYING]
+
+
+def _facts(g: Any) -> tuple[Any, int, bool | None]:
+    """What does not vary; a shape alone is None of contiguous or not."""
+    return _geometry_facts(g) if g.__class__ is Geometry else (None, len(g), None)
 
 
 def _alike(signature: Signature) -> Any:
     """What signatures that differ in their geometries have in common; a part written to is an attribute."""
     attributes = signature.attributes
-    if Geometry in map(type, attributes):
-        attributes = tuple([None if x.__class__ is Geometry else x for x in attributes])
+    if not _VARYING.isdisjoint(map(type, attributes)):
+        attributes = tuple([x.__class__ if x.__class__ in _VARYING else x for x in attributes])
     return attributes, signature.compute
 
 
@@ -157,9 +164,10 @@ def _taking(places: list[int]) -> Callable[[Any], Any]:
     return itemgetter(*places) if len(places) > 1 else lambda all_of: [all_of[k] for k in places]
 
 
-def _integers(geometries: Sequence[Geometry]) -> list[int]:
+def _integers(geometries: Sequence[Any]) -> list[int]:
     """Of each geometry shape, strides and offset."""
-    return [*chain.from_iterable([(*g.shape, *g.strides, g.offset) for g in geometries])]
+    return [*chain.from_iterable([(*g.shape, *g.strides, g.offset) if g.__class__ is Geometry else g
+                                  for g in geometries])]
 
 
 def _geometry(g: Geometry, integers: list[Any]) -> Geometry:

@@ -48,7 +48,7 @@ def _arange(signature: Signature) -> Plan | None:
     space = Space((out.numel,), ((1,),))
     cut = split(space, dtype.itemsize)
     Nest(1, 1, 4).place(words, space, cut)
-    return Plan([Call(_arange_kernel(dtype), words, cut.tasks, cut.grain)], traffic=float(signature.nbytes))
+    return Plan([Call(_arange_kernel(dtype), words, cut.tasks, cut.grain)], traffic=1.0 * signature.nbytes)
 
 
 def _work(dtype: Dtype) -> Dtype:
@@ -114,7 +114,7 @@ def _linspace(signature: Signature) -> Plan | None:
     cut = split(space, dtype.itemsize)
     Nest(1, 1, 4).place(words, space, cut)
     return Plan([Call(_linspace_kernel(dtype), words, cut.tasks, cut.grain)],
-                traffic=float(signature.nbytes))
+                traffic=1.0 * signature.nbytes)
 
 
 @kernel("linspace")
@@ -161,7 +161,7 @@ def _eye(signature: Signature) -> Plan | None:
     one = bits_of(1, np.dtype(out.dtype.numpy))
     return Plan([filled(Place((1,)), (out.numel,), size),
                  filled(Place((out.shape[1] + 1,)), (min(out.shape),), size, bits=one)],
-                traffic=float(signature.nbytes))
+                traffic=1.0 * signature.nbytes)
 
 
 # --- triangles ----------------------------------------------------------------------------------------------

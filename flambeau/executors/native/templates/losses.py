@@ -228,7 +228,7 @@ def _nll_backward(signature: Signature) -> Plan | None:
     Nest(rank, 3, WALK).place(words, space, cut)
     return Plan([filled(Place((1,)), (out.numel,), size),
                  Call(_backward_kernel(rank, *form.key()), words, cut.tasks, cut.grain)],
-                traffic=float(signature.nbytes) + 72.0 * target.numel)
+                traffic=1.0 * signature.nbytes + 72.0 * target.numel)
 
 
 @kernel("nll_backward")

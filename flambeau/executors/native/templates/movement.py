@@ -221,7 +221,7 @@ def _fill(operand: int) -> Template:
         if not out.numel or not out.is_dense or not number_for(kind, out.dtype):
             return None
         call = filled(Place((1,)), (out.numel,), out.dtype.itemsize, (operand, np.dtype(out.dtype.numpy)))
-        return Plan([call], traffic=float(signature.nbytes))
+        return Plan([call], traffic=1.0 * signature.nbytes)
     return template
 
 

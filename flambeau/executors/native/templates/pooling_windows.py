@@ -58,4 +58,4 @@ def plan_of(signature: Signature, call: Call) -> Plan:
     """The plan of one call, that takes as long as memory does."""
     moved = sum(g.numel * g.dtype.itemsize for g in (*signature.geometries, *signature.outputs)
                 if isinstance(g, Geometry))
-    return Plan([call], traffic=float(moved))
+    return Plan([call], traffic=1.0 * moved)

@@ -75,7 +75,7 @@ def _plan(signature: Signature, *calls: Call, workspace: int = 0) -> Plan:
     output = signature.outputs[0]
     cost = _COST.get(signature.operator.name, 0.5)
     return Plan(calls, workspace=workspace, nanoseconds=500 + cost * output.numel,
-                traffic=float(signature.nbytes))
+                traffic=1.0 * signature.nbytes)
 
 
 def _simple(make: Callable[[Dtype], Formula], dtypes: tuple[Dtype, ...], per: Callable[[Dtype], int],
