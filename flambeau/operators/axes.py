@@ -6,7 +6,7 @@ from typing import Any
 
 from ..tensor import check_dim
 
-_EVERY = [tuple(range(ndim)) for ndim in range(9)]
+EVERY = [tuple(range(ndim)) for ndim in range(65)]     # the dimensions of a tensor that has so many
 
 
 def normalize_dims(dim: Any, ndim: int, keepdim: bool = False) -> tuple[int, ...]:
@@ -14,7 +14,7 @@ def normalize_dims(dim: Any, ndim: int, keepdim: bool = False) -> tuple[int, ...
     if keepdim.__class__ is not bool:   # 0.0 would be taken for the False of a result that was found before
         raise TypeError("keepdim must be bool")
     if dim is None:
-        return _EVERY[ndim] if ndim < len(_EVERY) else tuple(range(ndim))
+        return EVERY[ndim]
     if dim.__class__ is int:
         found = check_dim(dim, ndim)
         return (found,) if ndim else ()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import OnStacks, Operator, Rows
 from ..tensor import Tensor, record_one
-from .axes import normalize_dims, reduced_shape, require_dims
+from .axes import EVERY, normalize_dims, reduced_shape, require_dims
 from .definition import arithmetic_dtype, operator
 from .extents import sizes_of
 from .registry import api
@@ -67,6 +68,26 @@ def converted(input: Tensor, dtype: dtypes.dtype) -> Tensor:
     return input.to(dtype)
 
 
+def shortly(whole: Operator, along: Operator) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A short way to reduce floating-point numbers over all dimensions, or one (Note: hot functions)."""
+    def shorten(function: Callable[..., Any]) -> Callable[..., Any]:
+        def short(*args: Any, **kwargs: Any) -> Any:
+            count = len(args)
+            if count and (x := args[0]).__class__ is Tensor:
+                g = x._geometry
+                dtype, ndim = g.dtype, g.ndim
+                if dtype.category >= dtypes.FLOATING:
+                    if count == 1 and not kwargs:
+                        return record_one(whole, x, (EVERY[ndim], False, dtype))
+                    dim, keepdim = args[1] if count > 1 else kwargs.get("dim"), kwargs.get("keepdim", False)
+                    if dim.__class__ is int and -ndim <= dim < ndim and keepdim.__class__ is bool \
+                            and count + len(kwargs) == 2 + ("keepdim" in kwargs):
+                        return record_one(along, x, ((dim % ndim,), keepdim, dtype))
+            return function(*args, **kwargs)
+        return short
+    return shorten
+
+
 # --- sum ----------------------------------------------------------------------------------------------------
 
 
@@ -93,7 +114,7 @@ SUM = _sum_operator("SumBackward0")
 SUM_DIM = _sum_operator("SumBackward1")
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, shorten=shortly(SUM, SUM_DIM))
 def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum over ``dim`` (all dimensions by default); integers are summed as int64.
 
@@ -185,7 +206,7 @@ def mean_dtype(input: Tensor, dtype: Any) -> Any:
     return found
 
 
-@api("torch", "Tensor", out=True)
+@api("torch", "Tensor", out=True, shorten=shortly(MEAN, MEAN_DIM))
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean over ``dim`` (all dimensions by default) of floating-point numbers.
 

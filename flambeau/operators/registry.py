@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import wraps
 from inspect import unwrap
 from types import FunctionType
 from typing import Any, Literal, TypeVar
@@ -34,7 +35,8 @@ NAMESPACES: dict[str, dict[str, Callable[..., Any]]] = {
 
 def api(*namespaces: str, out: bool | Out = False, inplace: Inplace = False, aliases: tuple[str, ...] = (),
         name: str | None = None, judge: Judge = "late", as_is: tuple[str, ...] = (),
-        quick: Callable[..., Any] | None = None) -> Callable[[F], F]:
+        quick: Callable[..., Any] | None = None,
+        shorten: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None) -> Callable[[F], F]:
     """Publish a function in ``namespaces``.
 
     ``out``: the functions (not the methods) take ``out=``, of any type or as ``Out`` asks. ``inplace``:
@@ -43,6 +45,8 @@ def api(*namespaces: str, out: bool | Out = False, inplace: Inplace = False, ali
     ``judge``: when wrong arguments are found (see ``Judge``); aliases of a function that is not judged are.
     ``as_is``: parameters that no other keyword stands for (see ``with_keywords``).
     ``quick``: what is asked first, given arguments without keywords; None where there is more to a call.
+    ``shorten``: the same for calls that are so frequent that asking costs too much: it gives a function that
+    does what most calls ask for itself, and leaves the others to the function that it is given.
     """
     def publish(function: F) -> F:
         public_name = name or function.__name__
@@ -55,6 +59,7 @@ def api(*namespaces: str, out: bool | Out = False, inplace: Inplace = False, ali
                     cast, public_name, namespaces, asks if namespace != "Tensor" else None,
                     (namespace, each), _when(judge, namespace, each != public_name), as_is)
                 offered = offered if quick is None else asking_first(quick, offered)
+                offered = offered if shorten is None else wraps(offered)(shorten(offered))
                 NAMESPACES[namespace][each] = offered
                 if namespace == "Tensor":
                     setattr(Tensor, each, offered)
