@@ -48,12 +48,13 @@ CASES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
     ((7, 33), (-1,)), ((40, 33), (0,)), ((8, 5, 70), (0, 1)), ((8, 5, 70), (1,)), ((6, 5, 7, 9), (0, 2, 3)),
     ((40, 33), (0, 1)), ((8, 16, 4, 4), (0, 2, 3)), ((4, 1), (1,)), ((5, 1, 7), (1,)), ((2, 70000), (1,)),
     ((70000, 3), (0,)), ((300_000,), (0,)), ((300, 400), (0,)), ((1, 17), (1,)),
-    ((30, 28), (1,)), ((9, 100), (1,)), ((64, 64, 100), (0, 2)),
+    ((30, 28), (1,)), ((9, 100), (1,)), ((64, 64, 100), (0, 2)), ((700, 10), (1,)), ((20, 30, 16), (-1,)),
+    ((257, 1), (1,)),
 ]
 
 
 def test_columns_that_are_folded_are_cut_into_few_parts() -> None:
-    _, chunks, block, _, _ = nest._cuts(rows=1, mid=64, inner=6400, first=64, count=6400, tail=100,
+    _, chunks, block, *_ = nest._cuts(rows=1, mid=64, inner=6400, first=64, count=6400, tail=100,
                                         has_mid=True, columns=True, reduces=True, passes=1)
     assert (chunks, block) == (2, 1000)
 
@@ -114,6 +115,18 @@ def test_short_rows_of_strided_elements(shape: tuple[int, ...]) -> None:
     check(compute, 2e-4)
 
 
+@pytest.mark.parametrize("length", [2, 10, 16])
+def test_many_short_rows(length: int) -> None:
+    def compute() -> list[Tensor]:
+        x, y, scale = flambeau.randn(1003, length), flambeau.randn(length, 1003).t(), flambeau.randn(1003, 1)
+        part = flambeau.randn(1003, 20)[:, 1:1 + length]
+        x[7, 0], x[16, length - 1], x[1002] = float("nan"), float("inf"), -float("inf")
+        return [x.sum(1), x.amax(1), x.amin(1), x.mean(1, keepdim=True) + scale, part.prod(1), (y * y).sum(1),
+                (part * scale).sum(1, keepdim=True) * scale, (y + part).amax(1), *part.aminmax(dim=1),
+                part.bfloat16().sum(1), part.double().sum(1), part.argmax(1), part.softmax(1)]
+    check(compute, 1e-2)
+
+
 def test_special_values() -> None:
     def compute() -> list[Tensor]:
         x = flambeau.randn(10, 100)
@@ -166,13 +179,14 @@ def test_another_shape_compiles_nothing() -> None:
 
 
 def test_the_same_bits_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    x = flambeau.randn(700, 1000)
+    x, short = flambeau.randn(700, 1000), flambeau.randn(30_001, 10)
     flambeau.synchronize()
     found = []
     for threads in (1, 2, 3):
         monkeypatch.setattr(config.settings, "threads", threads)
         with config.executor("native"):
-            found.append([y.numpy().tobytes() for y in (x.sum(), x.sum(0), x.sum(1), x.var(), x.softmax(0))])
+            found.append([y.numpy().tobytes() for y in
+                          (x.sum(), x.sum(0), x.sum(1), x.var(), x.softmax(0), short.sum(1))])
     assert found[0] == found[1] == found[2]
 
 

@@ -199,7 +199,7 @@ class Mold:
         nest = nest_of(space, self.dims, strides, self.passes) if course is None else \
             course.nest(space, strides)
         form = (nest.accesses, len(nest.outer), len(nest.mid), nest.columns, nest.split, nest.packed,
-                nest.tail > 0)
+                nest.tail > 0, nest.short)
         if form not in self.casts:
             self.casts[form] = self._cast(nest)
         cast = self.casts[form]
@@ -214,7 +214,8 @@ class Mold:
     def _cast(self, nest: Nest) -> _Cast | None:
         kernel = kernel_of(Structure(
             self.members, nest.inputs(self.dtypes), len(self.numbers), self.outputs, len(nest.outer),
-            len(nest.mid), self.ndim, self.dims or (), nest.columns, nest.split, nest.packed, nest.tail > 0))
+            len(nest.mid), self.ndim, self.dims or (), nest.columns, nest.split, nest.packed, nest.tail > 0,
+            nest.short))
         if kernel is None:
             return None
         assert self.unit.references is not None

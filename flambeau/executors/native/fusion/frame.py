@@ -52,12 +52,17 @@ class Frame:
     @contextmanager
     def function(self, name: str) -> Iterator[tuple[Function, str]]:
         """A kernel with its arguments loaded; gives the loop over its tasks: (function, task)."""
+        with self.tasks(name) as f, f.loop(f.begin, f.end) as task:
+            yield f, task
+
+    @contextmanager
+    def tasks(self, name: str) -> Iterator[Function]:
+        """A kernel with its arguments loaded."""
         pointers = self.pointers()
         parameters = [("i64", "%begin"), ("i64", "%end"), ("ptr noalias readonly", "%words"), *pointers]
         with self.module.helper(f"{name}_body", parameters) as f:
             self.define_words(f)
-            with f.loop(f.begin, f.end) as task:
-                yield f, task
+            yield f
             body = f
         with self.module.kernel(name) as f:
             f.run(body, f.begin, f.end, f.words, *[self.pointer(f, name) for _, name in pointers])

@@ -8,11 +8,12 @@ from math import prod
 from ..llvm.emitter import Dtype
 from ..quantity import whole
 from ..templates.nest import even
-from .structure import ADJACENT, ELEMENT, FLAT, ONE, REPEATED, ROW, STRIDED, Input
+from .structure import ADJACENT, ELEMENT, FLAT, ONE, REPEATED, ROW, SHORT, STRIDED, Input
 from .traits import Space
 
 _TASK = 1 << 14      # elements of a task, where they need not stay together
 _PARTS = 64          # a row is shared between at most that many tasks
+_MANY = 256          # rows for which other code pays, if they are short
 _FEW = 8             # tasks that are too few to share large work evenly
 _SHORT = 256         # loops of so few elements are no loops for vectors
 _COLUMNS = 1024      # columns of a task
@@ -33,8 +34,8 @@ class Nest:
     goes over, where it has rows to itself. ``rows``: outer positions, or blocks of columns.
     """
 
-    __slots__ = ("outer", "mid", "inner", "columns", "split", "packed", "own", "accesses", "strides", "total",
-                 "chunk", "chunks", "block", "count", "tail", "elements", "rows")
+    __slots__ = ("outer", "mid", "inner", "columns", "split", "packed", "short", "own", "accesses", "strides",
+                 "total", "chunk", "chunks", "block", "count", "tail", "elements", "rows")
 
     def __init__(self, outer: list[int], mid: list[int], inner: int, reduced: bool | None, own: list[int],
                  accesses: Accesses, strides: list[list[int]], passes: int, tail: int = 0) -> None:
@@ -52,7 +53,7 @@ class Nest:
     def _cut(self, reduces: bool, passes: int) -> None:
         rows, mid, inner = prod(self.outer), prod(self.mid), self.inner
         self.total = rows * mid * inner
-        self.chunk, self.chunks, self.block, self.split, self.packed = _cuts(
+        self.chunk, self.chunks, self.block, self.split, self.packed, self.short = _cuts(
             rows, mid, inner, self.mid[0] if self.mid else inner, self.count, self.tail, bool(self.mid),
             self.columns, reduces, passes)
         self.elements = mid * (self.block if self.columns else inner)
@@ -69,8 +70,8 @@ class Nest:
 
 @whole
 def _cuts(rows: int, mid: int, inner: int, first: int, count: int, tail: int, has_mid: bool, columns: bool,
-           reduces: bool, passes: int) -> tuple[int, int, int, bool, bool]:
-    """How a nest is cut: chunk, chunks, block, whether it is split, whether its rows are packed.
+           reduces: bool, passes: int) -> tuple[int, int, int, bool, bool, bool]:
+    """How a nest is cut: chunk, chunks, block; whether it is split, its rows are packed, and short.
 
     ``rows``, ``mid``: positions of the outer and of the mid loops; ``first``: the extent of the outermost
     loop that is reduced.
@@ -103,7 +104,8 @@ def _cuts(rows: int, mid: int, inner: int, first: int, count: int, tail: int, ha
     split = reduces and chunks > 1
     elements = mid * (block if columns else inner)
     packed = passes > 2 and has_mid and not columns and not split and elements <= 2 * _CACHED
-    return chunk, chunks, block, split, packed
+    short = reduces and not (again or has_mid or columns or split) and inner <= SHORT and rows >= _MANY
+    return chunk, chunks, block, split, packed, short
 
 
 def nest_over(loops: list[tuple[int, bool]], steps: Sequence[Sequence[int]], own: Sequence[int],

@@ -16,6 +16,7 @@ from ..llvm.emitter import FLOAT32, memory_type, register_type
 from . import accumulate
 from .body import Accumulation, Body
 from .frame import LONG, MASKED, TOGETHER, Frame, partial_type, splice, splice_renamed
+from .short_rows import fits, write_short
 from .structure import ADJACENT, ELEMENT, FLAT, ROW, UNIFORM
 
 GROUP = 64      # elements: whole vectors, several of them at once
@@ -31,6 +32,10 @@ class Rows(Frame):
     def write(self) -> list[str]:
         """The names of the calls, in order."""
         if not self.structure.split:
+            if self.structure.short and fits(self):
+                with self.tasks("rows") as f:
+                    write_short(self, f)
+                return ["rows"]
             with self.function("rows") as (f, task):
                 self._whole(f, task)
             return ["rows"]

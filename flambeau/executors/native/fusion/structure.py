@@ -18,6 +18,7 @@ from ....graph.operator import Operator
 from ..llvm.emitter import Dtype
 
 UNIFORM, ROW, ELEMENT = range(3)
+SHORT = 16      # elements of a short row at most
 
 # How an input is read: at the elements' own position, one element for all, or by strides (the innermost one
 # 0, 1 or another).
@@ -63,6 +64,7 @@ class Structure(NamedTuple):
     ``packed``: elements that several passes read are copied together by the first one: segments of a row that
     lie a power of two apart would drive each other out of the caches. ``folded``: so many neighbouring
     columns (``tail``) are one, to be added up in the end: short rows of several segments.
+    ``short``: many rows of few elements (``SHORT`` at most).
     """
 
     members: tuple[Member, ...]
@@ -77,6 +79,7 @@ class Structure(NamedTuple):
     split: bool = False
     packed: bool = False
     folded: bool = False
+    short: bool = False
 
 
 def strided(structure: Structure) -> list[int]:
