@@ -134,8 +134,7 @@ class Sketch:
                     return g
                 n = next(each)
                 if n not in made:
-                    own = integers[starts[n]:starts[n + 1]]
-                    made[n] = Size(own) if g.__class__ is Size else _geometry(g, own)
+                    made[n] = _with_numbers(g, integers[starts[n]:starts[n + 1]])
                 return made[n]
             found.append(_signature(signatures[k], taped))
         return found
@@ -168,6 +167,11 @@ def _integers(geometries: Sequence[Any]) -> list[int]:
     """Of each geometry shape, strides and offset."""
     return [*chain.from_iterable([(*g.shape, *g.strides, g.offset) if g.__class__ is Geometry else g
                                   for g in geometries])]
+
+
+def _with_numbers(g: Any, integers: list[Any]) -> Any:
+    """A geometry, or a shape, with other numbers."""
+    return Size(integers) if g.__class__ is Size else _geometry(g, integers)
 
 
 def _geometry(g: Geometry, integers: list[Any]) -> Geometry:
