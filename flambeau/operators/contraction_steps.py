@@ -7,7 +7,8 @@ from typing import Any
 
 from ..dtypes import float32, float64
 from ..tensor import Tensor, casting
-from .matmul import bmm, mm, require_scalar_type
+from .matmul import bmm, mm
+from .product_operands import require_scalar_type
 
 _TENSOR: Any = Tensor
 _Step = tuple[Callable[..., Any], int, tuple[Any, ...]]     # what, of which value, further arguments

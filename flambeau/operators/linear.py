@@ -12,21 +12,13 @@ from ..tensor import GradFn, Tensor, record, record_three, seen, state, view
 from . import prices
 from .complaints import FAILURES
 from .definition import operator
-from .matmul import (
-    MATMUL,
-    MM,
-    MV,
-    matmul,
-    product_dtype,
-    refuse_bool,
-    require_same_dtype,
-    require_tensor,
-    rows_of,
-)
+from .matmul import MATMUL, MM, matmul
 from .out import EXACT, store
+from .product_operands import product_dtype, refuse_bool, require_same_dtype, require_tensor, rows_of
 from .registry import api, failed
 from .shape import VIEW, reshape
 from .transposing import TRANSPOSE, T, is_exchanged
+from .vector_products import MV
 
 
 def linear_geometry(operands: Any, attributes: Any) -> Geometry:

@@ -13,10 +13,11 @@ from ..tensor.dims import extent_of
 from . import prices
 from .definition import arithmetic_dtype, operator, result_dtype
 from .linear import expandable, require_addable
-from .matmul import (
-    BMM,
-    MM,
-    MV,
+from .matmul import BMM, MM
+from .number_range import number_for
+from .older_signatures import scaled
+from .out import EXACT
+from .product_operands import (
     batched_shape,
     multiplied_shape,
     product_dtype,
@@ -25,10 +26,8 @@ from .matmul import (
     require_tensor,
     transposed,
 )
-from .number_range import number_for
-from .older_signatures import scaled
-from .out import EXACT
 from .registry import api
+from .vector_products import MV
 
 IGNORE, PLAIN, SCALED = range(3)
 

@@ -9,9 +9,10 @@ from ..dtypes import c_name
 from ..tensor import Tensor, casting, check_dim
 from ..tensor.warned import warn
 from .arguments import type_in_words
-from .matmul import bmm, dot, matmul, mm
+from .matmul import bmm, matmul, mm
 from .out import Out, store
 from .registry import api
+from .vector_products import dot
 
 
 @api("torch", "Tensor", out=True, aliases=("ger",), judge="first")

@@ -20,8 +20,9 @@ from ..tensor.tape import state
 from . import recurrent_kernels as kernels
 from .definition import arithmetic_dtype, broadcast_shapes, operator
 from .linear import linear_geometry
-from .matmul import MM, rows_of
+from .matmul import MM
 from .prices import backward_steps, stepwise
+from .product_operands import rows_of
 from .recurrent_steps import Step, gru_step, lstm_step, relu_step, tanh_step, unrolled
 from .shape import reshape
 
