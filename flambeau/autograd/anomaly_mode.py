@@ -6,6 +6,7 @@ import traceback
 import warnings
 from typing import Any
 
+from ..dtypes import FLOATING
 from ..tensor import state
 
 
@@ -107,6 +108,6 @@ def describe_forward(fn: Any) -> None:
 def check_nan(fn: Any, results: Any) -> None:
     """Raise where a gradient has NaN values (this looks at each)."""
     for i, grad in enumerate(results):
-        if grad is not None and grad.dtype.category >= 2 and bool(grad.isnan().any()):
+        if grad is not None and grad.dtype.category >= FLOATING and bool(grad.isnan().any()):
             describe_forward(fn)
             raise RuntimeError(f"Function '{fn.name()}' returned nan values in its {i}th output.")

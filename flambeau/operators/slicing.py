@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dtypes import bool_
 from ..graph.geometry import Geometry
 from ..tensor import Tensor, check_dim, view, view_operator
 from ..tensor.views import makes_rows
@@ -70,7 +71,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """
     g = input._geometry
     if isinstance(start, Tensor):
-        if start.ndim != 0 or not start.dtype.is_integral or start.dtype.category == 0:
+        if start.ndim != 0 or not start.dtype.is_integral or start.dtype is bool_:
             raise RuntimeError("start must be an 0-dim integral Tensor.")
         start = start.item()
     if g.ndim == 0:

@@ -98,7 +98,7 @@ class Subscript:
             return item.item()
         tensor = _as_index_tensor(item)
         category = tensor._geometry.dtype.category
-        if category > 1 or tensor._geometry.dtype.name not in (
+        if category > dtypes.INTEGER or tensor._geometry.dtype.name not in (
             "int64",
             "int32",
             "uint8",
