@@ -39,6 +39,7 @@ from .collectives import (
     scatter_object_list,
     send,
 )
+from .errors import DistBackendError, DistError, DistNetworkError, DistStoreError, QueueEmptyError
 from .file_store import FileStore
 from .groups import (
     Backend,
@@ -54,16 +55,7 @@ from .groups import (
     init_process_group,
     require_group,
 )
-from .stores import (
-    DistBackendError,
-    DistError,
-    DistNetworkError,
-    DistStoreError,
-    HashStore,
-    PrefixStore,
-    QueueEmptyError,
-    Store,
-)
+from .stores import HashStore, PrefixStore, Store
 from .tcp_store import TCPStore
 
 

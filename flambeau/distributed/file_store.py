@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .stores import Store, Table, remaining
+from .stores import Store, remaining
+from .table import Table
 
 _HEAD = struct.Struct("<Bqq")  # whether it is a value, length of the key, length of the value
 _USERS = "efcount/"

@@ -16,15 +16,9 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from .stores import (
-    WAITING,
-    DistNetworkError,
-    DistStoreError,
-    QueueEmptyError,
-    Store,
-    Table,
-    remaining,
-)
+from .errors import DistNetworkError, DistStoreError, QueueEmptyError
+from .stores import Store, remaining
+from .table import WAITING, Table
 
 _LENGTH = struct.Struct("<cq")
 _ERRORS = {error.__name__: error for error in (QueueEmptyError, DistStoreError, ValueError)}
