@@ -8,7 +8,7 @@ P is computed anew. The scores of one block of queries with all keys are kept (a
 that of the gradients), so that neither the sums of the softmax nor D need to be stored by the forward pass
 and each of the five matrix products is done once. What memory this takes grows with the keys alone.
 
-Weights are left unnormalized, p = exp(s - m) with sum l over keys, until dS is computed: then p becomes
+Weights are left unnormalized, p = 2^(s - m) with sum l over keys, until dS is computed: then p becomes
 p / l, and dS is multiplied with the scale.
 
 With dropout, P and G V^T are multiplied with what is kept, except in dS = P * (...), and 1 / l with the
@@ -156,7 +156,7 @@ class _Block:
     def _prepare(self) -> None:
         """Q and G transposed."""
         w, f, parts = self.w, self.f, self.parts
-        for name, rows, columns, factor in (("query_t", self.query, "depth", w["scale"]),
+        for name, rows, columns, factor in (("query_t", self.query, "depth", parts.base_two(f, w["scale"])),
                                             ("grad_t", self.grad, "width", parts.number(1.0))):
             parts.transpose_in(f, rows.pointer.get(), rows.row.get(), self.count, w[columns], w.scratch(name),
                                factor)
@@ -169,7 +169,7 @@ class _Block:
         span.run(_tops, tile, self.statistics)
 
     def _weights(self, j: str) -> None:
-        """p = exp(s - m), G V^T, and the sums l and D."""
+        """p = 2^(s - m), G V^T, and the sums l and D."""
         w, f, parts, v = self.w, self.f, self.parts, self.v
         tile, span = self.panel(self.grads, j), self.span(j)
         values = parts.at(f, v.pointer.get(), f.mul(j, v.row.get()))
@@ -231,7 +231,7 @@ def _weights(parts: Parts, vectors: int) -> Function:
         def weigh(i: str, chosen: Sequence[int]) -> None:
             for j in chosen:
                 place = f.add(f.mul(i, parts.width), lanes[j])
-                p = parts.exponential(f, parts.read(f, "%scores", place), tops[j])
+                p = parts.power(f, parts.read(f, "%scores", place), tops[j])
                 parts.write(f, p, "%scores", place)
                 sums[j].set(f.emit(f"fadd {parts.vector} {sums[j].get()}, {p}"))
                 inners[j].set(f.fma(parts.vector, p, parts.read(f, "%grads", place), inners[j].get()))

@@ -2,9 +2,9 @@
 
 A task has some blocks of queries of one head. For a block, keys are passed once, a block of them at a time,
 with the online softmax (Milakov and Gimelshein 2018; Dao et al. 2022): of each query are kept the maximum m
-of its scores so far, the sum l of exp(s - m), and the sum o of exp(s - m) v. Keys with scores s give
+of its scores so far, the sum l of 2^(s - m), and the sum o of 2^(s - m) v. Keys with scores s give
 
-    m' = max(m, max s)   alpha = exp(m - m')   p = exp(s - m')   l' = alpha l + sum p   o' = alpha o + p V
+    m' = max(m, max s)   alpha = 2^(m - m')   p = 2^(s - m')   l' = alpha l + sum p   o' = alpha o + p V
 
 and the result is o / l. Tiles of scores are transposed, a lane being a query (``tiles.py``). Under a causal
 mask, blocks of keys that lie behind all queries of the block are not visited.
@@ -59,7 +59,8 @@ def _block(w: Arguments, head: Head, first: str, k: Matrix, v: Matrix, ahead: Ah
     queries = matrix(w, "query", head, count, "depth", first)
     query_t, tile, output = w.scratch("query_t"), w.scratch("scores"), w.scratch("output")
     statistics = w.scratch("statistics")
-    parts.transpose_in(f, queries.pointer.get(), queries.row.get(), count, w["depth"], query_t, w["scale"])
+    parts.transpose_in(f, queries.pointer.get(), queries.row.get(), count, w["depth"], query_t,
+                       parts.base_two(f, w["scale"]))
     parts.fill(f, statistics, parts.width, -math.inf)
     parts.fill(f, parts.at(f, statistics, parts.width), parts.width, 0.0)
     alpha = parts.at(f, statistics, 2 * parts.width)
@@ -123,8 +124,8 @@ def _add_mask(w: Arguments, head: Head, first: str, span: Span, tile: str) -> No
 
 
 def _add_score(parts: Parts, f: Function, tile: str, place: str, x: str) -> None:
-    before = parts.read(f, tile, place)
-    parts.write(f, f.emit(f"fadd {parts.vector} {before}, {x}"), tile, place)
+    before, added = parts.read(f, tile, place), parts.of_mask(f, x, parts.lanes)
+    parts.write(f, f.emit(f"fadd {parts.vector} {before}, {added}"), tile, place)
 
 
 def kept_weights(w: Arguments, head: Head, first: str, span: Span) -> str:
@@ -177,7 +178,7 @@ def _step(parts: Parts, vectors: int) -> Function:
             old = parts.read(f, "%statistics", x)
             parts.write(f, before, "%statistics", x)
             tops.append(parts.finite_or_zero(f, before))
-            alpha = parts.exponential(f, old, tops[-1])
+            alpha = parts.power(f, old, tops[-1])
             alphas.append(alpha)
             parts.write(f, alpha, "%statistics", x + 2 * parts.width)
         sums = [f.variable(parts.vector, "zeroinitializer") for _ in lanes]
@@ -185,7 +186,7 @@ def _step(parts: Parts, vectors: int) -> Function:
         def weigh(i: str, chosen: Sequence[int]) -> None:
             for j in chosen:
                 place = f.add(f.mul(i, parts.width), lanes[j])
-                p = parts.exponential(f, parts.read(f, "%tile", place), tops[j])
+                p = parts.power(f, parts.read(f, "%tile", place), tops[j])
                 parts.write(f, p, "%tile", place)
                 sums[j].set(f.emit(f"fadd {parts.vector} {sums[j].get()}, {p}"))
 

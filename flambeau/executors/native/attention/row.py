@@ -52,7 +52,7 @@ class _Row:
         n = parts.lanes
         source = parts.at(f, w.of_head("query", self.head), f.mul(self.query, w["query.row"]))
         keys = w.of_head("key", self.shared)
-        factors = f.splat(w["scale"], n, parts.element)
+        factors = f.splat(parts.base_two(f, w["scale"]), n, parts.element)
         with f.loop(0, self.keys, n) as j:
             self._scores(source, keys, factors, j)
         with f.when(w.flag("masked")):
@@ -110,7 +110,8 @@ class _Row:
             x = f.read(parts.element, parts.at(f, mask, f.mul(j, w["mask.column"])), parts.itemsize)
             place = parts.at(f, self.buffer, j)
             before = f.read(parts.element, place, parts.itemsize)
-            f.write(parts.element, f.emit(f"fadd {parts.element} {before}, {x}"), place, parts.itemsize)
+            total = f.emit(f"fadd {parts.element} {before}, {parts.of_mask(f, x, 1)}")
+            f.write(parts.element, total, place, parts.itemsize)
 
     def _softmax(self) -> str:
         """Weights into the buffer; their sum."""
@@ -122,7 +123,7 @@ class _Row:
         greatest = parts.finite_or_zero(f, greatest)
         total = f.variable(parts.vector, "zeroinitializer")
         with f.loop(0, self.keys, parts.lanes) as j:
-            p = parts.exponential(f, parts.read(f, self.buffer, j), greatest)
+            p = parts.power(f, parts.read(f, self.buffer, j), greatest)
             parts.write(f, p, self.buffer, j)
             total.set(f.emit(f"fadd {parts.vector} {total.get()}, {p}"))
         return f.total(parts.vector, total.get())

@@ -142,6 +142,10 @@ class Function(Emitter):
         """How many bytes an address lies behind another one."""
         return self.sub(*[self.emit(f"ptrtoint ptr {x} to i64") for x in (pointer, other)])
 
+    def unrelated(self, pointer: str) -> str:
+        """The same address, but what LLVM knows of where it comes from is forgotten."""
+        return self.emit(f'call ptr asm "", "=r,0"(ptr {pointer})')
+
     def behind(self, pointer: str, distance: Value) -> str:
         """The address so many bytes behind another one, maybe in another object."""
         there = self.add(self.emit(f"ptrtoint ptr {pointer} to i64"), distance)

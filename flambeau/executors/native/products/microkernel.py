@@ -23,7 +23,7 @@ columns of B must then be adjacent.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..llvm.build import Function, Value, Variable, vector
@@ -95,19 +95,19 @@ class Accumulators:
 
 def accumulate(f: Function, acc: Accumulators, depth: Value, a: str, b: str, *, a_row: Value = 1,
                a_step: Value = 0, b_step: Value = 0, pairs: bool = False,
-               each: Callable[[], None] | None = None, beyond: str = "") -> None:
+               each: Callable[[], None] | None = None, beyond: str = "", a_rows: Sequence[str] = ()) -> None:
     """Add the product of A (rows x depth) and B (depth x columns) to the tile.
 
     ``a``, ``b``: pointers. Element (i, k) of A lies at ``i * a_row + k * a_step``, row k of B at
     ``k * b_step`` (in elements; numbers, or registers for strides that are known at run time). The default
     strides are those of packed panels. ``pairs``: elements of A and B are pairs of bfloat16 numbers.
     ``each``: writes what else a step does; ``beyond``: each also asks for the line that lies so many bytes
-    behind its row of B.
+    behind its row of B. ``a_rows``: where the rows of A begin, if not ``a_row`` apart.
     """
     tile = acc.tile
     element = tile.element
     a_step, b_step = a_step or tile.rows, b_step or tile.columns
-    rows = _RowPointers(f, tile, a, a_row)
+    rows = _RowPointers(f, tile, a, a_row, a_rows)
     row_of_b = f.variable("ptr", b)
     with f.loop(0, depth):
         if each is not None:
@@ -137,17 +137,22 @@ class _RowPointers:
     """Where the rows of A are read.
 
     With a stride known at run time a pointer for each row would take more registers than there are: a pointer
-    serves three rows, the addresses p, p + s and p + 2 s being free on x86.
+    serves three rows, the addresses p, p + s and p + 2 s being free on x86. LLVM must not know that these
+    pointers are apart by multiples of the stride: it would keep one and go from row to row by additions, each
+    of which waits for the one before, so that a step takes as many cycles as there are rows.
     """
 
-    def __init__(self, f: Function, tile: Tile, a: str, stride: Value) -> None:
+    def __init__(self, f: Function, tile: Tile, a: str, stride: Value, starts: Sequence[str]) -> None:
         self.f = f
         self.element = tile.element
         self.stride = stride
-        self.group = tile.rows if isinstance(stride, int) else 3
-        self.pointers: list[Variable] = []
-        for i in range(0, tile.rows, self.group):
-            self.pointers.append(f.variable("ptr", f.at(a, f.mul(stride, i), self.element) if i else a))
+        self.group = 1 if starts else tile.rows if isinstance(stride, int) else 3
+        if not starts:
+            first_rows = range(0, tile.rows, self.group)
+            starts = [f.at(a, f.mul(stride, i), self.element) if i else a for i in first_rows]
+            if self.group < tile.rows:
+                starts = [f.unrelated(at) for at in starts]
+        self.pointers = [f.variable("ptr", at) for at in starts]
 
     def at(self, i: int) -> str:
         pointer = self.pointers[i // self.group].get()
