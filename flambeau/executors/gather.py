@@ -73,7 +73,7 @@ def gather_padded(rows: Array, positions: Array | None, places: Array, arrays: A
     """
     if not is_native() or rows.itemsize not in (1, 2, 4, 8) or len(shape) > 3 or arrays[:, 3].any():
         return False
-    from .native.bordered import copier  # needs llvmlite, which is there by now
+    from .native.batches.bordered import copier  # needs llvmlite, which is there by now
     border = _border(tuple(shape), tuple(padded), tuple(inside.shape), inside.strides, tuple(before))
     if border is None:
         return False
@@ -107,7 +107,7 @@ def _is_bought(size: int) -> bool:
     if _spent < _KEPT or _spent < _price(size):
         return False
     try:
-        from .native.gathering import gatherer  # needs llvmlite, which may not be there
+        from .native.batches.gathering import gatherer  # needs llvmlite, which may not be there
         _native = gatherer
     except ImportError:
         _spent = -np.inf
@@ -149,7 +149,7 @@ def _price(size: int) -> float:
 
 @cache
 def _is_kept(size: int) -> bool:
-    from .native.gathering import is_kept  # the native executor has imported llvmlite
+    from .native.batches.gathering import is_kept  # the native executor has imported llvmlite
     return is_kept(size)
 
 

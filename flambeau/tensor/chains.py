@@ -6,8 +6,8 @@ twice is one object. The values, which each sample has its own of, are numbered 
 is the array or the Python number, and the offset and the dimensions (a bit each) in which it is read
 backwards. So a flip is no operator here, but another way of reading.
 
-A native function compares the samples and lists their values (``executors/native/chains.py``); a chain is
-made once, of the first sample of its kind.
+A native function compares the samples and lists their values (``executors/native/batches/chains.py``); a
+chain is made once, of the first sample of its kind.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ _chains: Recent[bytes, tuple[Chain, tuple[Any, ...]]] = Recent(1 << 8)
 @cache
 def native_samples() -> Any:
     """The native code that reads the tensors of a batch, where ``gather.is_native``."""
-    from ..executors.native.samples import Samples  # needs llvmlite
+    from ..executors.native.batches.samples import Samples  # needs llvmlite
     return Samples(Tensor, Waits, Shared)
 
 
@@ -194,7 +194,7 @@ def load_ahead(samples: int) -> None:
 
 
 def _reader() -> Any:
-    from ..executors.native.chains import chains  # needs llvmlite, which is there where samples wait
+    from ..executors.native.batches.chains import chains  # needs llvmlite, which is there where samples wait
     return chains(native_samples())
 
 

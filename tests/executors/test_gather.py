@@ -89,6 +89,6 @@ def test_code_on_disk_is_had_sooner(spent: float, loaded: bool, kept: bool, boug
 
 @needs_native
 def test_code_that_was_made_is_kept() -> None:
-    from flambeau.executors.native.gathering import gatherer, is_kept
+    from flambeau.executors.native.batches.gathering import gatherer, is_kept
     gatherer(4)
     assert is_kept(4)

@@ -20,6 +20,11 @@ class Unsupported(Exception):
     """What a kernel asks for has no native form: the interpreter computes it."""
 
 
+def element(size: int) -> str:
+    """The type of elements of which only the size is known, in bytes."""
+    return f"i{size * 8}"
+
+
 def register_type(dtype: Dtype) -> str:
     """The LLVM type in which elements are computed with; 16-bit floating types are held as float."""
     kind = dtype.kind

@@ -115,7 +115,7 @@ def _tables_of(outline: Outline, program: Program) -> list[Rows] | None:
     """The same, or None for what is no short list of one segment."""
     segment = program.parts[0]
     if not (KEEP and isinstance(segment, Segment) and len(program.parts) == 1
-            and len(outline.forms) <= _NODES) or not layout_is_known():
+            and len(outline.forms) <= _NODES) or not node_layout_is_known():
         return None
     return _tables(outline, program, segment)
 
@@ -245,7 +245,7 @@ def python_table() -> Any:
     return _kept["python"]
 
 
-def layout_is_known() -> bool:
+def node_layout_is_known() -> bool:
     """Whether nodes, tuples and lists lie in memory as native code reads them."""
     if "known" not in _kept:
         try:

@@ -1,9 +1,9 @@
 """The native function behind a glance: it knows a graph again, runs it and hands out its values.
 
 It holds the interpreter lock but while a long program runs, so it may read Python's objects as they lie in
-memory (Note: array objects, and ``layout_is_known`` for nodes). What counts references, or makes an object,
-is a function of Python's or NumPy's. A collection of cycles may run any code: so both lists are made first,
-and nothing is looked at before they are there.
+memory (Note: array objects, and ``node_layout_is_known`` for nodes). What counts references, or makes an
+object, is a function of Python's or NumPy's. A collection of cycles may run any code: so both lists are made
+first, and nothing is looked at before they are there.
 
 What lies in memory for it: ``glance_words.py``.
 """

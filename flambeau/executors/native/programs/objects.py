@@ -22,10 +22,38 @@ REFERENCES_AT, TYPE_AT, SIZE_AT, ITEMS_AT, TUPLE_AT, BYTES_AT = 0, 8, 16, 24, 24
 # header the pointer to the data, the number of dimensions, pointers to extents and strides, base, dtype and
 # flags, of which the lowest bit says that the elements lie in order without gaps, and another one that they
 # may be written. Of a list there come the number of elements and a pointer to their addresses.
-# ``layout_is_known`` checks it once.
+# ``check_array_layout`` looks whether it is so.
 (DATA_AT, DIMENSIONS_AT, EXTENTS_AT, STRIDES_AT, BASE_AT, DTYPE_AT, FLAGS_AT,
  HANDLER_AT) = 16, 24, 32, 40, 48, 56, 64, 88
 WRITEABLE = 0x400   # among the flags
+
+
+def check_array_layout() -> None:
+    """Raise where this Python or NumPy lays out lists and arrays otherwise than native code reads them."""
+    if not _array_layout_is_known():
+        raise ImportError("this NumPy lays out its arrays in another way")
+
+
+def _array_layout_is_known() -> bool:
+    probe = np.arange(6, dtype=np.float32)
+    crossed, sealed = probe.reshape(2, 3).T, np.zeros(3)
+    sealed.flags.writeable = False
+    arrays: list[np.ndarray[Any, Any]] = [probe, crossed, sealed]
+    read = ctypes.c_int64.from_address
+    items = read(id(arrays) + ITEMS_AT).value
+    if [read(items + 8 * i).value for i in range(3)] != list(map(id, arrays)):
+        return False
+    return all(read(id(x) + DATA_AT).value == x.__array_interface__["data"][0]
+               and read(id(x) + TYPE_AT).value == id(np.ndarray)
+               and read(read(id(x) + EXTENTS_AT).value).value == len(x)
+               and read(id(x) + BASE_AT).value == (0 if x.base is None else id(x.base))
+               and (ctypes.c_int32.from_address(id(x) + FLAGS_AT).value & 1) == x.flags.c_contiguous
+               and read(id(x) + DTYPE_AT).value == id(x.dtype)
+               and ctypes.c_int32.from_address(id(x) + DIMENSIONS_AT).value == x.ndim
+               and bool(ctypes.c_int32.from_address(id(x)
+                                                    + FLAGS_AT).value & WRITEABLE) == x.flags.writeable
+               for x in arrays)
+
 
 # What a built-in function takes beside its ``self``, as Python's headers number it (METH_NOARGS, METH_O).
 NO_ARGUMENTS, ONE_ARGUMENT = 4, 8

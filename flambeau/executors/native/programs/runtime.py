@@ -28,26 +28,13 @@ array objects).
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
-
-import numpy as np
 
 from ..llvm.build import Function, Module
 from ..llvm.code import kernels
 from ..llvm.effort import Effort
 from .new_arrays import Memory, handler, new_array, new_arrays
-from .objects import (
-    BASE_AT,
-    DATA_AT,
-    DIMENSIONS_AT,
-    DTYPE_AT,
-    EXTENTS_AT,
-    FLAGS_AT,
-    ITEMS_AT,
-    TYPE_AT,
-    WRITEABLE,
-)
+from .objects import BASE_AT, DATA_AT, FLAGS_AT, ITEMS_AT, TYPE_AT, WRITEABLE
 
 (PATCHES, PATCH_TABLE, ARRAYS, STEPS, FIRST, LAST, SCRATCH, ARRAY_TYPE, FAILED, COMPLETED, TEAM,
  OWNED, COUNT, BOUND) = range(14)
@@ -60,28 +47,6 @@ MUTEX, CONDITION = 16, 40
 
 _SPINS = 4000  # rounds of waiting before a thread offers its core to others
 _LINGERS = 12000    # the same before a helper sleeps that drove a program: a tenth of a millisecond or two
-
-
-def layout_is_known() -> bool:
-    """Whether this interpreter and this NumPy lay out array objects as the native loop reads them."""
-    probe = np.arange(6, dtype=np.float32)
-    crossed, sealed = probe.reshape(2, 3).T, np.zeros(3)
-    sealed.flags.writeable = False
-    arrays: list[np.ndarray[Any, Any]] = [probe, crossed, sealed]
-    read = ctypes.c_int64.from_address
-    items = read(id(arrays) + ITEMS_AT).value
-    if [read(items + 8 * i).value for i in range(3)] != list(map(id, arrays)):
-        return False
-    return all(read(id(x) + DATA_AT).value == x.__array_interface__["data"][0]
-               and read(id(x) + TYPE_AT).value == id(np.ndarray)
-               and read(read(id(x) + EXTENTS_AT).value).value == len(x)
-               and read(id(x) + BASE_AT).value == (0 if x.base is None else id(x.base))
-               and (ctypes.c_int32.from_address(id(x) + FLAGS_AT).value & 1) == x.flags.c_contiguous
-               and read(id(x) + DTYPE_AT).value == id(x.dtype)
-               and ctypes.c_int32.from_address(id(x) + DIMENSIONS_AT).value == x.ndim
-               and bool(ctypes.c_int32.from_address(id(x)
-                                                    + FLAGS_AT).value & WRITEABLE) == x.flags.writeable
-               for x in arrays)
 
 
 def _field(f: Function, base: str, k: int) -> str:

@@ -19,6 +19,7 @@ from ..plan import Call, Plan
 from . import runtime
 from .arena import Block
 from .layout import Layout
+from .objects import check_array_layout
 from .outline import UNHELD
 from .pattern import Result
 from .results import new_arrays
@@ -35,8 +36,7 @@ _outgrown: list[Block] = []     # programs may still know where they lie
 
 def _native(name: str) -> Any:
     if not _natives:
-        if not runtime.layout_is_known():
-            raise ImportError("this NumPy lays out its arrays in another way")
+        check_array_layout()
         for entry in ("bind", "run", "start"):
             address = index(runtime.entries()[entry])
             _natives[entry] = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(address)

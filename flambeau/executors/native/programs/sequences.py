@@ -18,7 +18,7 @@ from ....graph.node import Node, Signature
 from ..llvm.build import Function, Module
 from ..llvm.code import kernels
 from ..llvm.effort import Effort
-from .glance import layout_is_known
+from .glance import node_layout_is_known
 from .glance_words import OPERANDS_AT, SIGNATURE_AT, SITE_AT, VALUE_AT
 from .objects import (
     DATA_AT,
@@ -46,7 +46,7 @@ def recorder(steps: Sequence[tuple[Signature, Sequence[int]]], first: int) -> Re
 
     None where objects do not lie in memory as native code writes them. The signatures must stay alive.
     """
-    if not layout_is_known():
+    if not node_layout_is_known():
         return None
     if "method" not in _kept:
         _kept["python"] = _python()

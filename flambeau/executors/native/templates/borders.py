@@ -13,8 +13,9 @@ from ....graph.node import Signature
 from ...borders import border_runs
 from ..llvm.build import Module
 from ..llvm.code import kernel
+from ..llvm.emitter import element
 from ..plan import Call, Plan
-from .copying import Place, define_run, element, pointers, words_of
+from .copying import Place, define_run, pointers, words_of
 from .movement import bytes_moved
 from .nest import Nest, fused, rank_for, split
 

@@ -10,8 +10,8 @@ from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ..llvm.build import Module
 from ..llvm.code import kernel
+from ..llvm.emitter import element
 from ..plan import Call, Plan, Words
-from .copying import element
 from .indexing import expanded
 from .movement import Template, number_for
 from .nest import Nest, Space, fused, rank_for, split

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..llvm.build import Function, Module, vector
 from ..llvm.code import kernel
-from ..llvm.emitter import Dtype
+from ..llvm.emitter import Dtype, element
 from ..plan import Call, Words
 from .nest import Nest, Space, fused, rank_for, split
 from .squares import LINE, define_edge, define_line_tile, define_tile, is_in_lines, tile_of
@@ -213,11 +213,6 @@ def bits_of(value: object, dtype: Dtype) -> int:
     word = np.zeros(1, np.int64)
     word.view(dtype)[0] = value
     return int(word[0])
-
-
-def element(size: int) -> str:
-    """The type of elements of which only the size is known."""
-    return f"i{size * 8}"
 
 
 @kernel("strided_rows")

@@ -14,12 +14,13 @@ from ..llvm.emitter import (
     FLOAT64,
     INT64,
     Dtype,
+    element,
     literal,
     memory_type,
     register_type,
 )
 from ..plan import Call, Plan, Words
-from .copying import Place, bits_of, element, filled
+from .copying import Place, bits_of, filled
 from .movement import Template, bytes_moved
 from .nest import Nest, Space, fused, rank_for, split
 

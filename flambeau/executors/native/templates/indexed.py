@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 from ....graph.geometry import Geometry
 from ..llvm.build import Function, Module, Value, Variable
 from ..llvm.code import kernel
-from ..llvm.emitter import BFLOAT16, FLOAT16, INT32, INT64, Dtype, Unsupported, register_type
+from ..llvm.emitter import BFLOAT16, FLOAT16, INT32, INT64, Dtype, Unsupported, element, register_type
 from ..plan import Call, Words
 from ..quantity import whole
-from .copying import define_run, element
+from .copying import define_run
 from .nest import ALIGNED, Nest, Row, Space, Split, fused, rank_for, split, tasks_for
 
 Strides = Sequence[int]

@@ -15,9 +15,9 @@ from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ..llvm.build import Function, Module, Variable
 from ..llvm.code import kernel
-from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64, Dtype, register_type
+from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64, Dtype, element, register_type
 from ..plan import Call, Plan, Words
-from .copying import Place, element, filled
+from .copying import Place, filled
 from .movement import Template
 from .nest import Nest, Space, fused, rank_for, split
 

@@ -4,14 +4,14 @@ An element becomes an unsigned integer, its key, of the same order: the sign bit
 the bits of a negative floating number are, too; NaN is the largest; for descending order all bits are turned
 over. These ways of sorting keep equal elements in their order:
 
-* a *network* (sorting_network.py): for short rows with keys of 32 bits.
+* a *network* (``sorting/network.py``): for short rows with keys of 32 bits.
 * *insertion*: the k smallest keys so far, in order; most elements are larger than the last one, and done with
   after one comparison, of many at once. For other short rows, and for topk with a small k.
 * *radix*: a counting sort by each byte of the key, the last byte first. The bytes are all counted in one
   pass, and a byte that is the same in all keys costs nothing more.
 
-Where equal elements have an order of their own (introsort.py), rows that have some are done again; for topk
-an element more than wanted is found, which may equal the last one.
+Where equal elements have an order of their own (``sorting/introsort.py``), rows that have some are done
+again; for topk an element more than wanted is found, which may equal the last one.
 """
 
 from __future__ import annotations
@@ -23,15 +23,14 @@ import numpy as np
 from ....graph.node import Signature
 from ..llvm.build import Function, Module
 from ..llvm.code import kernel
-from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
+from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, element
 from ..plan import Call, Plan, Words
-from . import introsort
-from .copying import element
-from .introsort import Introsort
+from ..sorting import introsort
+from ..sorting.introsort import Introsort
+from ..sorting.network import Network, scratch_for, size_for
+from ..sorting.rows import DIGITS, STEP, Form, Row, by_insertion, by_radix, define_insert, scan
 from .movement import Template
 from .nest import Nest, Space, fused, rank_for, split
-from .sorting_network import Network, scratch_for, size_for
-from .sorting_rows import DIGITS, STEP, Form, Row, by_insertion, by_radix, define_insert, scan
 
 SHORT = 32      # rows up to this are sorted by insertion
 RADIX = 10.0    # nanoseconds for each element

@@ -17,17 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from ...graph.geometry import Geometry
-from ...graph.node import Node, Signature
-from .llvm.build import Function, Module
-from .llvm.code import kernels
-from .llvm.effort import Effort
-from .programs.objects import DATA_AT, DTYPE_AT, ITEMS_AT, SIZE_AT, TUPLE_AT, TYPE_AT, address_of
+from ....graph.geometry import Geometry
+from ....graph.node import Node, Signature
+from ..llvm.build import Function, Module
+from ..llvm.code import kernels
+from ..llvm.effort import Effort
+from ..programs.objects import DATA_AT, DTYPE_AT, ITEMS_AT, SIZE_AT, TUPLE_AT, TYPE_AT, address_of
 from .samples import (
     APPEND,
     ARRAY_TYPE,
     AS_INTEGER,
-    GEOMETRY_AT,
+    GEOMETRY,
     LIST_TYPE,
     MEMORY_OF,
     NODE_TYPE,
@@ -261,7 +261,7 @@ def entries() -> str:
     with module.function("chains", [MEMORY_OF], "i64") as f:
         c = _Code(f)
         tensors = c.get(c.word(TENSORS, "ptr"), ITEMS_AT)
-        first = c.tensor_slot(c.get(tensors, 0), GEOMETRY_AT)
+        first = c.tensor_slot(c.get(tensors, 0), GEOMETRY)
         with f.loop(0, c.word(COUNT)) as i:
             for k in (SLOT, LEAVES, OPERATORS):
                 c.set_word(k, 0)
@@ -274,7 +274,7 @@ def entries() -> str:
             x = f.read("ptr", f.at(tensors, i, "ptr"), 8)
             source = str(f.run(source_of, "%memory", x))
             c.give_if(c.same(source, "null"), 1)
-            geometry = c.tensor_slot(x, GEOMETRY_AT)
+            geometry = c.tensor_slot(x, GEOMETRY)
             c.give_unless(c.equal(str(f.run(alike, "%memory", geometry, first)), 1), 1)
             c.give_if(c.equal(str(f.run(walk, "%memory", source, geometry)), 0), 1)
             group = str(f.run(put, "%memory", i))

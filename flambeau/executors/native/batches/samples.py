@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ...graph.geometry import Geometry
-from ...graph.node import Node
-from ...graph.storage import Storage
-from .llvm.build import Function, Module
-from .llvm.code import kernels
-from .llvm.effort import Effort
-from .programs import runtime
-from .programs.objects import (
+from ....graph.geometry import Geometry
+from ....graph.node import Node
+from ....graph.storage import Storage
+from ..llvm.build import Function, Module
+from ..llvm.code import kernels
+from ..llvm.effort import Effort
+from ..programs.objects import (
     DATA_AT,
     DIMENSIONS_AT,
     DTYPE_AT,
@@ -29,13 +28,14 @@ from .programs.objects import (
     TYPE_AT,
     ObjectCode,
     address_of,
+    check_array_layout,
     slot_of,
     table_of,
 )
-from .templates.copying import define_run
+from ..templates.copying import define_run
 
 # Words of the memory, and what the table of Python's has.
-PYTHON, STORAGE_AT, GEOMETRY_AT, GRAD_AT, BASE_AT = range(5)
+PYTHON, STORAGE, GEOMETRY, REQUIRES_GRAD, BASE = range(5)
 SAMPLE_WORDS = 5
 _SLOTS = "_storage", "_geometry", "_requires_grad", "_base"
 (NONE, FALSE, TRUE, LIST_TYPE, NODE_TYPE, ARRAY_TYPE, TENSOR_TYPE, STORAGE_TYPE, WAITING, SHARED, APPEND,
@@ -75,7 +75,7 @@ class SampleCode(ObjectCode):
         return self.call(AS_INTEGER, f"ptr {self.slot(geometry, Geometry, 'offset')}", "i64")
 
     def wants_no_gradient(self, x: str) -> str:
-        return self.same(self.tensor_slot(x, GRAD_AT), self.object(FALSE))
+        return self.same(self.tensor_slot(x, REQUIRES_GRAD), self.object(FALSE))
 
     def require_array(self, x: str) -> None:
         """Give 0 unless it is an array whose elements lie in order."""
@@ -97,10 +97,10 @@ def source_of_tensor(module: Module) -> Function:
         c = SampleCode(f)
         c.give_unless(c.is_kind("%tensor", TENSOR_TYPE), "null")
         c.give_unless(c.wants_no_gradient("%tensor"), "null")
-        base = c.tensor_slot("%tensor", BASE_AT)
+        base = c.tensor_slot("%tensor", BASE)
         with f.otherwise(c.same(base, c.object(NONE))):
             c.give_unless(c.wants_no_gradient(base), "null")
-        storage = c.tensor_slot("%tensor", STORAGE_AT)
+        storage = c.tensor_slot("%tensor", STORAGE)
         with f.when(c.is_kind(storage, STORAGE_TYPE)):
             f.give(c.slot(storage, Storage, "node"))
         waits = f.emit(f"or i1 {c.is_kind(storage, WAITING)}, {c.is_kind(storage, SHARED)}")
@@ -130,15 +130,15 @@ def _offsets(module: Module) -> None:
         c = SampleCode(f)
         items = c.get("%tensors", ITEMS_AT)
         first = c.get(items, 0)
-        storage, base = c.tensor_slot(first, STORAGE_AT), c.tensor_slot(first, BASE_AT)
-        family = c.slot(c.tensor_slot(first, GEOMETRY_AT), Geometry, "family")
+        storage, base = c.tensor_slot(first, STORAGE), c.tensor_slot(first, BASE)
+        family = c.slot(c.tensor_slot(first, GEOMETRY), Geometry, "family")
         with f.loop(0, "%count") as i:
             x = f.read("ptr", f.at(items, i, "ptr"), 8)
             c.give_unless(c.is_kind(x, TENSOR_TYPE))
-            c.give_unless(c.same(c.tensor_slot(x, STORAGE_AT), storage))
-            c.give_unless(c.same(c.tensor_slot(x, BASE_AT), base))
+            c.give_unless(c.same(c.tensor_slot(x, STORAGE), storage))
+            c.give_unless(c.same(c.tensor_slot(x, BASE), base))
             c.give_unless(c.wants_no_gradient(x))
-            geometry = c.tensor_slot(x, GEOMETRY_AT)
+            geometry = c.tensor_slot(x, GEOMETRY)
             c.give_unless(c.same(c.slot(geometry, Geometry, "family"), family))
             f.write("i64", c.offset(geometry), f.at("%found", i, "i64"), 8)
         f.give(1)
@@ -151,13 +151,13 @@ def _places(module: Module, source_of: Function, alike: Function) -> None:
     with module.function("places", [MEMORY_OF, *_TENSORS, ("i64", "%size")], "i64") as f:
         c = SampleCode(f)
         items = c.get("%tensors", ITEMS_AT)
-        first = c.tensor_slot(c.get(items, 0), GEOMETRY_AT)
+        first = c.tensor_slot(c.get(items, 0), GEOMETRY)
         numel = c.call(AS_INTEGER, f"ptr {c.slot(first, Geometry, 'numel')}", "i64")
         dtype = f.variable("ptr", "null")
         with f.loop(0, "%count") as i:
             x = f.read("ptr", f.at(items, i, "ptr"), 8)
             array = _array(c, str(f.run(source_of, "%memory", x)))
-            geometry = c.tensor_slot(x, GEOMETRY_AT)
+            geometry = c.tensor_slot(x, GEOMETRY)
             c.give_unless(c.equal(str(f.run(alike, "%memory", geometry, first)), 1))
             c.give_unless(c.same(c.slot(geometry, Geometry, "is_contiguous"), c.object(TRUE)))
             with f.when(c.equal(i, 0)):
@@ -206,8 +206,7 @@ class Samples:
     """Reads tensors, given their class and those of their storages that have no node yet."""
 
     def __init__(self, tensor: type, waits: type, shared: type) -> None:
-        if not runtime.layout_is_known():
-            raise ImportError("this NumPy lays out its arrays in another way")
+        check_array_layout()
         self._python = table_of(
             {NONE: None, FALSE: False, TRUE: True, LIST_TYPE: list, NODE_TYPE: Node, ARRAY_TYPE: np.ndarray,
              TENSOR_TYPE: tensor, STORAGE_TYPE: Storage, WAITING: waits, SHARED: shared},

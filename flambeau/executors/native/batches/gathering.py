@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from .llvm.build import Module
-from .llvm.code import is_noted, kernel
-from .programs import runtime
-from .programs.objects import address_of
-from .templates.copying import define_run, element
+from ..llvm.build import Module
+from ..llvm.code import is_noted, kernel
+from ..llvm.emitter import element
+from ..programs.objects import address_of, check_array_layout
+from ..templates.copying import define_run
 
 COUNT, EXTENTS, ROWS, TABLE, WIDTH, OFFSETS, OFFSET_WIDTH, POSITIONS, WAYS = 0, 1, 4, 5, 6, 7, 8, 9, 10
 WAY_WORDS = 5
@@ -79,8 +79,7 @@ def is_kept(size: int) -> bool:
 @cache
 def gatherer(size: int) -> Callable[..., None]:
     """What copies blocks of elements of so many bytes."""
-    if not runtime.layout_is_known():
-        raise ImportError("this NumPy lays out its arrays in another way")
+    check_array_layout()
     call = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(index(_kernel(size)))
     words = (ctypes.c_int64 * (WAYS + 1))()
     address = ctypes.addressof(words)

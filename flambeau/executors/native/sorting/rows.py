@@ -1,4 +1,4 @@
-"""How a row's elements are put in order, equal ones in theirs: by insertion or by bytes (sorting.py)."""
+"""How a row's elements are put in order, equal ones in theirs: by insertion or by bytes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..llvm.build import Function, Module, Variable, vector
-from ..llvm.emitter import Dtype, register_type
+from ..llvm.emitter import Dtype, element, register_type
 from ..llvm.machine import machine
-from .copying import element
-from .sorting_network import scratch_for
+from .network import scratch_for
 
 DIGITS = 256
 # Words; STEP: one for each side; MORE: how many are found, or the rank that is.
