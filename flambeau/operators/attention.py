@@ -21,14 +21,10 @@ from ..graph.recent import Recent
 from ..graph.strides import row_major_strides
 from ..tensor import Tensor, record, state
 from . import prices
-from .definition import arithmetic_dtype, broadcast_shapes, operator
+from .definition import arithmetic_dtype, broadcast_shapes, operand_dtype, operator
 from .dropout import dropout
 from .random import BERNOULLI, drawn
 from .registry import api
-
-
-def _compute(operands: Any) -> dtypes.dtype:
-    return arithmetic_dtype(operands[0].dtype)
 
 
 def _contiguous_geometry(operands: Any, attributes: Any) -> Any:
@@ -93,7 +89,7 @@ def _probabilities(m: Any, q: Any, k: Any, mask: Any, scale: Any, causal: bool) 
     return scores
 
 
-@operator("scaled_dot_product_attention", _attention_geometry, compute=_compute,
+@operator("scaled_dot_product_attention", _attention_geometry, compute=operand_dtype,
           grad_name="ScaledDotProductFlashAttentionForCpuBackward0", price=prices.product)
 def ATTENTION(m: Any, query: Any, key: Any, value: Any, mask: Any, scale: Any, causal: bool) -> Any:
     """(..., H, L, E), (..., G, S, E) and (..., G, S, F) give (..., H, L, F); G is H or divides it."""
@@ -118,7 +114,7 @@ def _heads_inside(g: Any) -> Any:
     return intern(g.shape, (a, c, b, d), 0, g.dtype, g.device)
 
 
-@operator("scaled_dot_product_attention_dropout", _contiguous_geometry, compute=_compute,
+@operator("scaled_dot_product_attention_dropout", _contiguous_geometry, compute=operand_dtype,
           grad_name="UnsafeViewBackward0")
 def ATTENTION_DROPOUT(m: Any, query: Any, key: Any, value: Any, mask: Any, kept: Any, scale: Any, factor: Any,
                       causal: bool) -> Any:
@@ -129,7 +125,7 @@ def ATTENTION_DROPOUT(m: Any, query: Any, key: Any, value: Any, mask: Any, kept:
     return m.matmul(weights, _of_queries(value, query))
 
 
-@operator("scaled_dot_product_attention_backward", _attention_backward_geometry, compute=_compute,
+@operator("scaled_dot_product_attention_backward", _attention_backward_geometry, compute=operand_dtype,
           price=prices.product)
 def ATTENTION_BACKWARD(m: Any, grad: Any, query: Any, key: Any, value: Any, mask: Any, scale: Any,
                        causal: bool) -> Any:
@@ -137,7 +133,7 @@ def ATTENTION_BACKWARD(m: Any, grad: Any, query: Any, key: Any, value: Any, mask
     return _gradients(m, grad, query, key, value, mask, None, scale, causal)
 
 
-@operator("scaled_dot_product_attention_dropout_backward", _contiguous_gradients, compute=_compute)
+@operator("scaled_dot_product_attention_dropout_backward", _contiguous_gradients, compute=operand_dtype)
 def ATTENTION_DROPOUT_BACKWARD(m: Any, grad: Any, query: Any, key: Any, value: Any, mask: Any, kept: Any,
                                scale: Any, factor: Any, causal: bool) -> Any:
     """Gradients of attention with dropout."""

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..graph.recent import Recent
 from ..tensor import Tensor, record, record_one
 from .arguments import known, remember
-from .definition import arithmetic_dtype, operator
+from .definition import operand_dtype, operator
 from .memory_formats import pooled_geometry, result_geometry, suggests_last
 from .out import EXACT
 from .pooling import Ints, padded_for_windows, pooled_extents
@@ -46,11 +45,7 @@ def _avg_geometry(operands: Any, attributes: Any) -> Geometry:
     return pooled_geometry(shape, len(extents), x)
 
 
-def _compute(operands: Any) -> dtypes.dtype:
-    return arithmetic_dtype(operands[0].dtype)
-
-
-@operator("avg_pool", _avg_geometry, compute=_compute, grad_name="AvgPool2DBackward0")
+@operator("avg_pool", _avg_geometry, compute=operand_dtype, grad_name="AvgPool2DBackward0")
 def AVG_POOL(m: Any, input: Any, kernel: Ints, stride: Ints, padding: Ints, extents: Ints, include_pad: bool,
              divisor: int | None) -> Any:
     """Sums over windows of (..., *space) divided by the number of their elements."""
@@ -70,7 +65,7 @@ def _avg_backward_geometry(operands: Any, attributes: Any) -> Geometry:
     return result_geometry(attributes[0], len(attributes) > 7, grad.dtype, grad.device)
 
 
-@operator("avg_pool_backward", _avg_backward_geometry, compute=_compute,
+@operator("avg_pool_backward", _avg_backward_geometry, compute=operand_dtype,
           grad_name="AvgPool2DBackwardBackward0")
 def AVG_POOL_BACKWARD(m: Any, grad: Any, shape: Ints, kernel: Ints, stride: Ints, padding: Ints,
                       extents: Ints, include_pad: bool, divisor: int | None, last: bool = False) -> Any:

@@ -8,12 +8,11 @@ from ..dtypes import LOW_PRECISION
 from ..graph.operator import Rows
 from ..tensor import Tensor, record, state
 from ..tensor.inplace import write
-from .definition import operator, pointwise_operator
+from .definition import operand_dtype, operator, pointwise_operator
 from .memory_formats import gradient_like, in_format_of
 from .normalization import (
     NORMALIZE,
     Attributes,
-    computed,
     move,
     per_channel,
     require_both,
@@ -35,7 +34,8 @@ def _channel_shape(ndim: int) -> tuple[int, ...]:
     return (1, -1, *([1] * (ndim - 2)))
 
 
-@operator("native_batch_norm", _batch_norm_geometry, compute=computed, grad_name="NativeBatchNormBackward0",
+@operator("native_batch_norm", _batch_norm_geometry, compute=operand_dtype,
+          grad_name="NativeBatchNormBackward0",
           rows=Rows(passes=3, dims=lambda signature: (0, *range(2, signature.geometries[0].ndim)),
                     per_channel=(1, 2)))
 def BATCH_NORM(m: Any, input: Any, weight: Any, bias: Any, eps: Any) -> Any:

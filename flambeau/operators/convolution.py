@@ -19,13 +19,14 @@ from ..graph.recent import Recent
 from ..tensor import Tensor, record
 from . import prices
 from .arguments import known, remember, require_integer
+from .arithmetic import conjugate
 from .convolution_checks import (
     check_extents,
     check_operands,
     check_transposed_extents,
     extents_of,
 )
-from .definition import arithmetic_dtype, operator
+from .definition import operand_dtype, operator
 from .memory_formats import result_geometry, suggests_last
 from .padding import pad
 from .patches import Ints, chunk, patches, positions, slices, zero_padded
@@ -50,11 +51,7 @@ def _forward_geometry(operands: Any, attributes: Any) -> Geometry:
     return result_geometry((x.shape[0], weight.shape[0], *extents), len(attributes) > 4, x.dtype, x.device)
 
 
-def _first_arithmetic(operands: Any) -> Any:
-    return arithmetic_dtype(operands[0].dtype)
-
-
-@operator("convolution", _forward_geometry, compute=_first_arithmetic, price=prices.convolved)
+@operator("convolution", _forward_geometry, compute=operand_dtype, price=prices.convolved)
 def CONVOLUTION(m: Any, input: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints,
                 groups: int, last: bool = False) -> Any:
     """(N, C, *space) and (O, C / groups, *kernel) give (N, O, *extents)."""
@@ -89,7 +86,7 @@ def _input_geometry(operands: Any, attributes: Any) -> Geometry:
                            grad.device)
 
 
-@operator("convolution_input", _input_geometry, compute=_first_arithmetic, grad_name="ConvolutionBackward0",
+@operator("convolution_input", _input_geometry, compute=operand_dtype, grad_name="ConvolutionBackward0",
           price=prices.convolved)
 def CONVOLUTION_INPUT(m: Any, grad: Any, weight: Any, space: Ints, stride: Ints, padding: Ints,
                       dilation: Ints, groups: int, last: bool = False) -> Any:
@@ -119,7 +116,7 @@ def _weight_geometry(operands: Any, attributes: Any) -> Geometry:
                            grad.device)
 
 
-@operator("convolution_weight", _weight_geometry, compute=_first_arithmetic, grad_name="ConvolutionBackward0",
+@operator("convolution_weight", _weight_geometry, compute=operand_dtype, grad_name="ConvolutionBackward0",
           price=prices.convolved)
 def CONVOLUTION_WEIGHT(m: Any, grad: Any, input: Any, kernel: Ints, stride: Ints, padding: Ints,
                        dilation: Ints, groups: int, last: bool = False) -> Any:
@@ -145,7 +142,7 @@ def CONVOLUTION_WEIGHT(m: Any, grad: Any, input: Any, kernel: Ints, stride: Ints
 
 @CONVOLUTION.derivative("input", keeps="weight", formal="input weight")
 def _(ctx: Any, grad: Tensor, weight: Tensor) -> Tensor:
-    return record(CONVOLUTION_INPUT, (grad, _conj(weight)),
+    return record(CONVOLUTION_INPUT, (grad, conjugate(weight)),
                   (tuple(ctx.operand_geometry(0).shape[2:]), *ctx.attributes))
 
 
@@ -153,7 +150,7 @@ def _(ctx: Any, grad: Tensor, weight: Tensor) -> Tensor:
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     weight = ctx.operand_geometry(1)    # as which its gradient lies, since leaves ask for that
     last = (True,) if suggests_last(weight) else ()
-    return record(CONVOLUTION_WEIGHT, (grad, _conj(input)),
+    return record(CONVOLUTION_WEIGHT, (grad, conjugate(input)),
                   (tuple(weight.shape[2:]), *ctx.attributes[:4], *last))
 
 
@@ -164,7 +161,7 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 
 @CONVOLUTION_INPUT.derivative("grad", keeps="weight", formal="grad weight")
 def _(ctx: Any, grad: Tensor, weight: Tensor) -> Tensor:
-    result: Tensor = record(CONVOLUTION, (grad, _conj(weight), None), ctx.attributes[1:])
+    result: Tensor = record(CONVOLUTION, (grad, conjugate(weight), None), ctx.attributes[1:])
     return _with_source(result, ctx.operand_geometry(0).shape)
 
 
@@ -179,23 +176,19 @@ def _with_source(result: Tensor, shape: tuple[int, ...]) -> Tensor:
 @CONVOLUTION_INPUT.derivative("weight", keeps="grad", formal="grad weight")
 def _(ctx: Any, grad: Tensor, output_grad: Tensor) -> Tensor:
     kernel = tuple(ctx.operand_geometry(1).shape[2:])
-    return record(CONVOLUTION_WEIGHT, (_conj(output_grad), grad), (kernel, *ctx.attributes[1:]))
+    return record(CONVOLUTION_WEIGHT, (conjugate(output_grad), grad), (kernel, *ctx.attributes[1:]))
 
 
 @CONVOLUTION_WEIGHT.derivative("grad", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
-    return _with_source(record(CONVOLUTION, (_conj(input), grad, None), ctx.attributes[1:]),
+    return _with_source(record(CONVOLUTION, (conjugate(input), grad, None), ctx.attributes[1:]),
                         ctx.operand_geometry(0).shape)
 
 
 @CONVOLUTION_WEIGHT.derivative("input", keeps="grad")
 def _(ctx: Any, grad: Tensor, output_grad: Tensor) -> Tensor:
     space = tuple(ctx.operand_geometry(1).shape[2:])
-    return record(CONVOLUTION_INPUT, (_conj(output_grad), grad), (space, *ctx.attributes[1:]))
-
-
-def _conj(x: Tensor) -> Tensor:
-    return x.conj() if x.is_complex() else x
+    return record(CONVOLUTION_INPUT, (conjugate(output_grad), grad), (space, *ctx.attributes[1:]))
 
 
 # --- public functions ---------------------------------------------------------------------------------------

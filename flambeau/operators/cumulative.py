@@ -12,11 +12,12 @@ from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator
 from ..tensor import Tensor, check_dim, record, record_one
 from .along import place
-from .definition import arithmetic_dtype, operator
+from .arithmetic import conjugate
+from .definition import arithmetic_dtype, contiguous_as_first, operand_dtype, operator
 from .domain import not_implemented
 from .joining import cat
 from .out import EXPECTED
-from .reduction import converted, operand_dtype
+from .reduction import converted
 from .registry import api
 
 
@@ -78,12 +79,7 @@ def CUMPROD(m: Any, input: Any, dim: int, dtype: Any) -> Any:
     return m.cumprod(input, axis=dim, dtype=_running_dtype(input, dtype)) if input.ndim else input
 
 
-def _same_geometry(operands: Any, attributes: Any) -> Geometry:
-    g = operands[0]
-    return contiguous(g.shape, g.dtype, g.device)
-
-
-@operator("linear_recurrence", _same_geometry, compute=operand_dtype)
+@operator("linear_recurrence", contiguous_as_first, compute=operand_dtype)
 def RECURRENCE(m: Any, input: Any, factor: Any, dim: int, backwards: bool) -> Any:
     """y[i] = x[i] + f[i] y[i-1]; backwards, its transpose: y[i] = x[i] + f[i+1] y[i+1]."""
     y = m.moveaxis(m.array(input), dim, 0)
@@ -100,20 +96,16 @@ def RECURRENCE(m: Any, input: Any, factor: Any, dim: int, backwards: bool) -> An
 @RECURRENCE.derivative("input", keeps="factor")
 def _(ctx: Any, grad: Tensor, factor: Tensor) -> Any:
     dim, backwards = ctx.attributes
-    return record(RECURRENCE, (grad, _conj(factor)), (dim, not backwards))
+    return record(RECURRENCE, (grad, conjugate(factor)), (dim, not backwards))
 
 
 @RECURRENCE.derivative("factor", keeps="factor output")
 def _(ctx: Any, grad: Tensor, factor: Tensor, output: Tensor) -> Any:
     dim, backwards = ctx.attributes
-    through = record(RECURRENCE, (grad, _conj(factor)), (dim, not backwards))
+    through = record(RECURRENCE, (grad, conjugate(factor)), (dim, not backwards))
     if backwards:
-        return _shifted(through, dim, 0) * _conj(output)
-    return through * _conj(_shifted(output, dim, 0))
-
-
-def _conj(x: Tensor) -> Tensor:
-    return x.conj() if x._geometry.dtype.is_complex else x
+        return _shifted(through, dim, 0) * conjugate(output)
+    return through * conjugate(_shifted(output, dim, 0))
 
 
 def _shifted(x: Tensor, dim: int, first: int) -> Tensor:
@@ -130,7 +122,7 @@ def _cumprod_gradient(grad: Tensor, input: Tensor, dim: int) -> Tensor:
     if input.dtype in dtypes.LOW_PRECISION:
         wide = arithmetic_dtype(input.dtype)
         return _cumprod_gradient(grad.to(wide), input.to(wide), dim).to(input.dtype)
-    factors = _conj(input)
+    factors = conjugate(input)
     before = _shifted(factors.cumprod(dim), dim, 1)
     return before * record(RECURRENCE, (grad, factors), (dim, True))
 
@@ -238,7 +230,7 @@ def cummin(input: Tensor, dim: int) -> Any:
 # --- logcumsumexp -------------------------------------------------------------------------------------------
 
 
-@operator("logcumsumexp", _same_geometry, compute=operand_dtype)
+@operator("logcumsumexp", contiguous_as_first, compute=operand_dtype)
 def LOGCUMSUMEXP(m: Any, input: Any, dim: int) -> Any:
     if not input.ndim or not input.size:
         return input
@@ -268,8 +260,8 @@ def _(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
     least = float("-inf")
     if input.is_complex():
         none = grad == 0
-        terms = grad.masked_fill(none, 1).log().masked_fill(none, least) - _conj(output)
-        return (terms.flip(dim).logcumsumexp(dim).flip(dim) + _conj(input)).exp()
+        terms = grad.masked_fill(none, 1).log().masked_fill(none, least) - conjugate(output)
+        return (terms.flip(dim).logcumsumexp(dim).flip(dim) + conjugate(input)).exp()
     empty = output == least  # nothing has been added up yet, so nothing flows back
     output = output.masked_fill(empty, 0)
     up_only, down_only = (grad <= 0) | empty, (grad >= 0) | empty

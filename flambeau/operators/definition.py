@@ -98,6 +98,11 @@ def arithmetic_dtype(d: dtypes.dtype) -> dtypes.dtype:
     return dtypes.float32 if d in dtypes.LOW_PRECISION else d
 
 
+def operand_dtype(operands: Sequence[Any]) -> dtypes.dtype:
+    """The type in which kernels compute with the first operand's elements."""
+    return arithmetic_dtype(operands[0].dtype)
+
+
 def between_steps(d: dtypes.dtype) -> dtypes.dtype | None:
     """The type to which ``m.rounded`` rounds where PyTorch rounds 16-bit types within a formula."""
     return d if d in dtypes.LOW_PRECISION else None
@@ -112,6 +117,18 @@ def device_of(operands: Sequence[Any]) -> Any:
                 return g.device
             found = found or g.device
     return found
+
+
+def contiguous_as_first(operands: Sequence[Any], attributes: Any) -> Geometry:
+    """The shape and type of the first operand, row by row."""
+    g = operands[0]
+    return contiguous(g.shape, g.dtype, g.device)
+
+
+def dense_as_first(operands: Sequence[Any], attributes: Any) -> Geometry:
+    """The shape and type of the first operand, its dimensions in the same order in memory."""
+    g = operands[0]
+    return dense_like(g.shape, g, g.dtype)
 
 
 def pointwise_geometry(operands: Sequence[Any], dtype: dtypes.dtype, common: dtypes.dtype | None = None,

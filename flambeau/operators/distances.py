@@ -19,7 +19,7 @@ from ..graph.operator import Rows
 from ..tensor import Tensor, check_dim, record, record_one, record_pair
 from ..tensor.construct import from_array
 from ..tensor.tape import state
-from .definition import arithmetic_dtype, broadcast_shapes, operator
+from .definition import arithmetic_dtype, broadcast_shapes, operand_dtype, operator
 from .domain import not_implemented
 from .norms import norm_of
 from .out import EXACT
@@ -247,10 +247,6 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
 _TINY = 1e-7
 
 
-def _compute(operands: Any) -> dtypes.dtype:
-    return arithmetic_dtype(operands[0].dtype)
-
-
 def _others(signature: Signature) -> list[int]:
     """The dimensions that a slice has."""
     return [d for d in range(signature.geometries[0].ndim) if d != signature.attributes[1]]
@@ -259,7 +255,7 @@ def _others(signature: Signature) -> list[int]:
 @operator(
     "renorm",
     lambda operands, _: contiguous(operands[0].shape, operands[0].dtype, operands[0].device),
-    compute=_compute,
+    compute=operand_dtype,
     rows=Rows(passes=2, dims=_others),
 )
 def RENORM(m: Any, input: Any, maxnorm: Any, p: float, dim: int) -> Any:

@@ -11,9 +11,9 @@ from ..graph.operator import OnStacks, Operator, Price, Rows
 from ..tensor import Tensor, check_dim, record, record_one
 from .along import place
 from .axes import normalize_dims, reduced_shape
-from .definition import operator
+from .definition import operand_dtype, operator
 from .out import EXACT, Out
-from .reduction import kept, operand_dtype, reduction_geometry
+from .reduction import kept, reduction_geometry
 from .registry import api
 
 

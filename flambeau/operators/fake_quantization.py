@@ -8,7 +8,7 @@ from .. import dtypes
 from ..dtypes import FLOATING, SCALAR_NAMES
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record
-from .definition import arithmetic_dtype, operator
+from .definition import operand_dtype, operator
 from .registry import api
 
 
@@ -17,11 +17,7 @@ def _geometry(operands: Any, attributes: Any) -> Any:
     return contiguous(x.shape, x.dtype, x.device), contiguous(x.shape, dtypes.bool_, x.device)
 
 
-def _compute(operands: Any) -> Any:
-    return arithmetic_dtype(operands[0].dtype)
-
-
-@operator("fake_quantize_per_tensor_affine_cachemask", _geometry, compute=_compute,
+@operator("fake_quantize_per_tensor_affine_cachemask", _geometry, compute=operand_dtype,
           non_differentiable_outputs=(1,))
 def FAKE_QUANTIZE(m: Any, input: Any, scale: Any, zero_point: Any, low: Any, high: Any) -> Any:
     """(clamp(round(x / scale) + zero, low, high) - zero) scale, and whether nothing was clamped."""

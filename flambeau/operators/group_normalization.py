@@ -7,13 +7,12 @@ from typing import Any
 from .. import dtypes
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, record, state
-from .definition import operator
+from .definition import operand_dtype, operator
 from .memory_formats import gradient_like, in_format_of
 from .normalization import (
     NORMALIZE,
     Attributes,
     affine,
-    computed,
     like_input,
     per_channel,
     require_parameters,
@@ -27,7 +26,7 @@ def _geometry(operands: Any, attributes: Any) -> Any:
     return with_statistics(operands[0], (operands[0].shape[0], attributes[0]))
 
 
-@operator("native_group_norm", _geometry, compute=computed, grad_name="NativeGroupNormBackward0")
+@operator("native_group_norm", _geometry, compute=operand_dtype, grad_name="NativeGroupNormBackward0")
 def GROUP_NORM(m: Any, input: Any, weight: Any, bias: Any, eps: Any, groups: int) -> Any:
     """xhat weight + bias over groups of channels and all positions, with mean and rstd (N, groups)."""
     batch = input.shape[0]
@@ -46,7 +45,7 @@ def _backward_geometry(operands: Any, attributes: Any) -> Any:
     return like_input(x), channels, channels
 
 
-@operator("native_group_norm_backward", _backward_geometry, compute=computed)
+@operator("native_group_norm_backward", _backward_geometry, compute=operand_dtype)
 def GROUP_NORM_BACKWARD(m: Any, grad: Any, input: Any, weight: Any, mean: Any, rstd: Any, groups: int) -> Any:
     """The gradients by x, weight and bias."""
     batch, shape = input.shape[0], (input.shape[0], groups, -1)

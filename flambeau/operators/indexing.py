@@ -8,7 +8,7 @@ from .. import dtypes
 from ..graph.geometry import Geometry, contiguous, dense_like
 from ..tensor import Tensor, assign, check_dim, record, record_pair
 from . import bounds, index_operators
-from .definition import operator
+from .definition import contiguous_as_first, operator
 from .filling import once, repeated_dims, warn_expanded
 from .number_range import check_number, number_for
 from .out import EXACT, Out
@@ -100,16 +100,11 @@ def _check_for_none(extent: int, index: Tensor) -> None:
 # --- writing along a dimension ------------------------------------------------------------------------------
 
 
-def _like_input(operands: Any, attributes: Any) -> Geometry:
-    g = operands[0]
-    return contiguous(g.shape, g.dtype, g.device)
-
-
 def _where(dim: int, index: Any) -> tuple[Any, ...]:
     return (*[slice(None)] * dim, index)
 
 
-@operator("index_add", _like_input, owns=(0,))
+@operator("index_add", contiguous_as_first, owns=(0,))
 def INDEX_ADD(m: Any, input: Any, index: Any, source: Any, alpha: Any, dim: int) -> Any:
     bounds.require(index, 0, input.shape[dim] if input.ndim else 1, IndexError, "index out of range in self")
     source = source if alpha == 1 else source * m.asarray(alpha).astype(source.dtype)
@@ -170,7 +165,7 @@ def _copy_message(dim: int, size: int) -> str:
     return "index_copy_(): " + bounds.out_of_bounds(dim, size)
 
 
-@operator("index_copy", _like_input, owns=(0,))
+@operator("index_copy", contiguous_as_first, owns=(0,))
 def INDEX_COPY(m: Any, input: Any, index: Any, source: Any, dim: int) -> Any:
     extent = input.shape[dim] if input.ndim else 1
     bounds.require(index, 0, extent, IndexError, _copy_message(dim, extent))

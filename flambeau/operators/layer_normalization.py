@@ -10,11 +10,10 @@ from ..graph.recent import Recent
 from ..tensor import Tensor, record, record_one
 from ..type_info import finfo
 from .complaints import FAILURES
-from .definition import arithmetic_dtype, operator
+from .definition import arithmetic_dtype, operand_dtype, operator
 from .normalization import (
     NORMALIZE,
     Dims,
-    computed,
     require_floating,
     require_parameters,
     statistics_in,
@@ -46,8 +45,8 @@ def _layer_norm_geometry(operands: Any, attributes: Any) -> Any:
     return contiguous(x.shape, x.dtype, x.device), small, small
 
 
-@operator("native_layer_norm", _layer_norm_geometry, compute=computed, grad_name="NativeLayerNormBackward0",
-          rows=Rows(passes=3))
+@operator("native_layer_norm", _layer_norm_geometry, compute=operand_dtype,
+          grad_name="NativeLayerNormBackward0", rows=Rows(passes=3))
 def LAYER_NORM(m: Any, input: Any, weight: Any, bias: Any, eps: Any, dims: Dims) -> Any:
     """xhat weight + bias over the last dimensions, with mean and rstd."""
     result, mean, rstd = NORMALIZE.kernel(m, input, eps, dims)

@@ -11,10 +11,10 @@ from ..graph.operator import Operator
 from ..tensor import GradFn, Tensor, record, record_three, seen, state, view
 from . import prices
 from .complaints import FAILURES
-from .definition import operator
+from .definition import operand_dtype, operator
 from .matmul import MATMUL, MM, matmul
 from .out import EXACT, store
-from .product_operands import product_dtype, refuse_bool, require_same_dtype, require_tensor, rows_of
+from .product_operands import refuse_bool, require_same_dtype, require_tensor, rows_of
 from .registry import api, failed
 from .shape import VIEW, reshape
 from .transposing import TRANSPOSE, T, is_exchanged
@@ -141,7 +141,7 @@ def _linear_bias(ctx: Any, grad: Tensor) -> Tensor:
 
 def _linear_operator(grad_name: str) -> Operator:
     """The operator of one number of dimensions: they differ in the name of the grad_fn alone."""
-    op = operator("linear", linear_geometry, compute=product_dtype, grad_name=grad_name,
+    op = operator("linear", linear_geometry, compute=operand_dtype, grad_name=grad_name,
                   price=prices.product)(_linear_kernel)
     op.derivative("input", keeps="weight")(_linear_input)
     op.derivative("weight", keeps="input")(_linear_weight)

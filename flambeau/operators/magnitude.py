@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes
-from ..graph.geometry import dense_like
 from ..tensor import Tensor, assign, record
 from ..type_info import finfo
 from .comparison import where
 from .creation import zeros_like
 from .definition import (
     arithmetic_dtype,
+    dense_as_first,
     operand,
     pointwise,
     pointwise_operator,
@@ -339,11 +339,6 @@ def _replaced(m: Any, input: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     return m.nan_to_num(input, nan=nan, posinf=posinf, neginf=neginf)
 
 
-def _nan_geometry(operands: Sequence[Any], attributes: Any) -> Any:
-    g = operands[0]
-    return dense_like(g.shape, g, g.dtype)
-
-
 def _nan_compute(operands: Sequence[Any]) -> dtypes.dtype | None:
     """The type of numbers too; whole numbers are left as they are."""
     dtype = operands[0].dtype
@@ -351,7 +346,7 @@ def _nan_compute(operands: Sequence[Any]) -> dtypes.dtype | None:
 
 
 NAN_TO_NUM = pointwise_operator("nan_to_num", _replaced)
-NAN_TO_NUM.infer, NAN_TO_NUM.compute = _nan_geometry, _nan_compute
+NAN_TO_NUM.infer, NAN_TO_NUM.compute = dense_as_first, _nan_compute
 
 
 @NAN_TO_NUM.derivative("input", keeps="input")

@@ -11,12 +11,11 @@ from ..graph.operator import Operator
 from ..tensor import Tensor, casting, record, record_pair, view
 from . import prices
 from .casting import cast
-from .definition import broadcast_shapes, operator
+from .definition import broadcast_shapes, operand_dtype, operator
 from .out import EXACT
 from .product_operands import (
     batched_shape,
     multiplied_shape,
-    product_dtype,
     refuse_bool,
     require_same_dtype,
     require_scalar_type,
@@ -49,7 +48,7 @@ def _matmul_kernel(m: Any, input: Any, mat2: Any) -> Any:
 
 def _product(name: str, infer: Callable[..., Geometry]) -> Operator:
     """C = A B, of matrices or batches of them: dA = dC B^T and dB = A^T dC are such products again."""
-    product = operator(name, infer, compute=product_dtype, price=prices.product)(_matmul_kernel)
+    product = operator(name, infer, compute=operand_dtype, price=prices.product)(_matmul_kernel)
 
     @product.derivative("input", keeps="mat2")
     def _(ctx: Any, grad: Tensor, mat2: Tensor) -> Any:
@@ -163,7 +162,7 @@ def _folded_geometry(a: Geometry, b: Geometry) -> Geometry:
     return contiguous((*(outer if b.ndim == 2 else other), rows, columns), a.dtype, a.device)
 
 
-MATMUL = operator("matmul", _matmul_geometry, compute=product_dtype, grad_name="UnsafeViewBackward0",
+MATMUL = operator("matmul", _matmul_geometry, compute=operand_dtype, grad_name="UnsafeViewBackward0",
                   price=prices.product)(_matmul_kernel)
 
 

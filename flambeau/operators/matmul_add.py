@@ -11,7 +11,8 @@ from ..graph.operator import Operator, Price
 from ..tensor import Tensor, assign, record
 from ..tensor.dims import extent_of
 from . import prices
-from .definition import arithmetic_dtype, operator, result_dtype
+from .arithmetic import conjugate
+from .definition import arithmetic_dtype, operand_dtype, operator, result_dtype
 from .linear import expandable, require_addable
 from .matmul import BMM, MM
 from .number_range import number_for
@@ -20,7 +21,6 @@ from .out import EXACT
 from .product_operands import (
     batched_shape,
     multiplied_shape,
-    product_dtype,
     refuse_bool,
     require_scalar_type,
     require_tensor,
@@ -50,7 +50,7 @@ def combine(product: Any, input: Any, beta: Any, alpha: Any, mode: int) -> Any:
 
 def _declare(name: str, infer: Callable[..., Geometry], kernel: Callable[..., Any],
              price: Price | None = None) -> Operator:
-    op = operator(name, infer, compute=product_dtype, price=price)(kernel)
+    op = operator(name, infer, compute=operand_dtype, price=price)(kernel)
 
     @op.derivative("input")
     def _(ctx: Any, grad: Tensor) -> Any:
@@ -64,10 +64,6 @@ def _scaled(grad: Tensor, factor: Any) -> Tensor:
     if factor.__class__ is complex:
         factor = factor.conjugate()
     return grad if factor == 1 else grad * factor
-
-
-def _conj(x: Tensor) -> Tensor:
-    return x.conj() if x._geometry.dtype.is_complex else x
 
 
 # --- addmm --------------------------------------------------------------------------------------------------
@@ -157,7 +153,7 @@ ADDMV = _declare("addmv", _addmv_geometry, _vector_kernel)
 
 @ADDMV.derivative("mat", keeps="vec")
 def _(ctx: Any, grad: Tensor, vec: Tensor) -> Any:
-    return _scaled(grad.reshape(-1, 1) * _conj(vec), ctx.numbers[4])
+    return _scaled(grad.reshape(-1, 1) * conjugate(vec), ctx.numbers[4])
 
 
 @ADDMV.derivative("vec", keeps="mat")
@@ -208,12 +204,12 @@ def _(ctx: Any, grad: Tensor) -> Any:
 
 @ADDR.derivative("vec1", keeps="vec2")
 def _(ctx: Any, grad: Tensor, vec2: Tensor) -> Any:
-    return _scaled(record(MV, (grad, _conj(vec2).to(grad.dtype))), ctx.numbers[4])
+    return _scaled(record(MV, (grad, conjugate(vec2).to(grad.dtype))), ctx.numbers[4])
 
 
 @ADDR.derivative("vec2", keeps="vec1")
 def _(ctx: Any, grad: Tensor, vec1: Tensor) -> Any:
-    return _scaled(record(MV, (grad.t(), _conj(vec1).to(grad.dtype))), ctx.numbers[4])
+    return _scaled(record(MV, (grad.t(), conjugate(vec1).to(grad.dtype))), ctx.numbers[4])
 
 
 @api("torch", "Tensor", out=True, inplace=True)

@@ -21,16 +21,11 @@ from ..graph.operator import Rows
 from ..tensor import Tensor, record, state
 from ..tensor.batching import BatchedTensor
 from ..tensor.inplace import write
-from .definition import arithmetic_dtype, operator
+from .definition import arithmetic_dtype, operand_dtype, operator
 from .memory_formats import suggested_geometry
 from .registry import api
 
 Dims = tuple[int, ...]
-
-
-def computed(operands: Any) -> dtypes.dtype:
-    """The type that normalizations compute in."""
-    return arithmetic_dtype(operands[0].dtype)
 
 
 def statistics_shape(shape: Any, dims: Dims) -> Dims:
@@ -44,7 +39,7 @@ def _normalize_geometry(operands: Any, attributes: Any) -> Any:
     return contiguous(x.shape, x.dtype, x.device), small, small
 
 
-@operator("normalize", _normalize_geometry, compute=computed, rows=Rows(passes=3))
+@operator("normalize", _normalize_geometry, compute=operand_dtype, rows=Rows(passes=3))
 def NORMALIZE(m: Any, input: Any, eps: Any, dims: Dims) -> Any:
     """(x - mean) / sqrt(var + eps) over ``dims``, with mean and rstd."""
     mean = m.mean(input, axis=dims, keepdims=True)
@@ -62,7 +57,7 @@ def _backward_geometry(operands: Any, attributes: Any) -> Any:
     return contiguous(grad.shape, grad.dtype, grad.device)
 
 
-@operator("normalize_backward", _backward_geometry, compute=computed, rows=Rows(passes=2))
+@operator("normalize_backward", _backward_geometry, compute=operand_dtype, rows=Rows(passes=2))
 def NORMALIZE_BACKWARD(m: Any, grad: Any, input: Any, mean: Any, rstd: Any, dims: Dims) -> Any:
     """The gradient by x, in one kernel."""
     xhat = (input - mean) * rstd

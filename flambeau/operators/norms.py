@@ -10,11 +10,11 @@ from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import Operator, Rows
 from ..tensor import Tensor, check_dim, record_one
 from .axes import normalize_dims, reduced_shape
-from .definition import arithmetic_dtype, between_steps, operator
+from .definition import arithmetic_dtype, between_steps, operand_dtype, operator
 from .linalg_support import require_matrix
 from .linalg_svd import svdvals
 from .out import EXACT, Out
-from .reduction import kept, operand_dtype, reduction_geometry
+from .reduction import kept, reduction_geometry
 from .registry import api, called
 
 # --- logsumexp ----------------------------------------------------------------------------------------------

@@ -11,12 +11,12 @@ from ..tensor import Tensor, check_dim, record
 from ..tensor.batching import BatchedTensor
 from . import ties
 from .along import PICK
-from .definition import operator
+from .definition import operand_dtype, operator
 from .domain import not_implemented
 from .extrema import indexed_geometry, indexed_operator, one_dim, refuse_complex, shared_evenly_by_all
 from .out import Out
 from .prices import TIES, per_element
-from .reduction import operand_dtype, reduction_geometry
+from .reduction import reduction_geometry
 from .registry import api
 from .sorting import unstable_order
 

@@ -15,7 +15,7 @@ from .arithmetic import conjugate
 from .casting import cast
 from .comparison import where
 from .creation import zeros_like
-from .definition import arithmetic_dtype, operand, pointwise_geometry, pointwise_operator, result_dtype
+from .definition import operand, operand_dtype, pointwise_geometry, pointwise_operator, result_dtype
 from .domain import not_implemented, require_tensor
 from .registry import api
 
@@ -191,8 +191,4 @@ def _is_complex(x: Any) -> bool:
     return x.is_complex() if isinstance(x, Tensor) else isinstance(x, complex)
 
 
-def _compute_reduced(operands: Sequence[Any]) -> dtypes.dtype:
-    return arithmetic_dtype(operands[0].dtype)
-
-
-POW_REDUCED.compute = _compute_reduced
+POW_REDUCED.compute = operand_dtype

@@ -5,16 +5,10 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from ..dtypes import BOOL, SCALAR_NAMES, c_name, dtype
+from ..dtypes import BOOL, SCALAR_NAMES, c_name
 from ..graph.geometry import Geometry
 from ..tensor import Tensor, view
-from .definition import arithmetic_dtype
 from .transposing import TRANSPOSE, T
-
-
-def product_dtype(operands: Any) -> dtype:
-    """The type in which a product of these operands is computed."""
-    return arithmetic_dtype(operands[0].dtype)
 
 
 def require_tensor(g: Any, function: str, argument: str, position: int) -> Geometry:

@@ -10,7 +10,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..graph.operator import OnStacks, Operator, Rows
 from ..tensor import Tensor, record_one
 from .axes import EVERY, normalize_dims, reduced_shape, require_dims
-from .definition import arithmetic_dtype, operator
+from .definition import arithmetic_dtype, operand_dtype, operator
 from .extents import sizes_of
 from .registry import api
 
@@ -22,11 +22,6 @@ def reduction_geometry(operands: Any, attributes: Any) -> Geometry:
     g = operands[0]
     dims, keepdim, dtype = attributes
     return contiguous(reduced_shape(g.shape, dims, keepdim), dtype, g.device)
-
-
-def operand_dtype(operands: Any) -> dtypes.dtype:
-    """The type in which the first operand is computed with."""
-    return arithmetic_dtype(operands[0].dtype)
 
 
 def count_of(shape: Any, dims: tuple[int, ...]) -> int:
@@ -176,7 +171,7 @@ def _mean_kernel(m: Any, input: Any, dims: tuple[int, ...], keepdim: bool, dtype
     return m.true_divide(total, m.count_of(input, dims), dtype=arithmetic_dtype(dtype).numpy)
 
 
-def _mean_gradient(ctx: Any, grad: Tensor) -> Tensor:
+def mean_gradient(ctx: Any, grad: Tensor) -> Tensor:
     dims, keepdim, _ = ctx.attributes
     shape = ctx.operand_geometry(0).shape
     return spread(grad / max(count_of(shape, dims), 1), dims, keepdim, shape)
@@ -185,7 +180,7 @@ def _mean_gradient(ctx: Any, grad: Tensor) -> Tensor:
 def _mean_operator(grad_name: str) -> Operator:
     op = operator("mean", reduction_geometry, compute=operand_dtype, grad_name=grad_name,
                   rows=Rows(passes=1))(_mean_kernel)
-    op.derivative("input")(_mean_gradient)
+    op.derivative("input")(mean_gradient)
     op.on_stacks = OnStacks(dims=0, reduces=True)
     return op
 

@@ -15,18 +15,13 @@ from ..tensor import Tensor, check_dim, record, record_one
 from ..tensor.batching import by_example
 from ..tensor.construct import from_array
 from .arguments import is_integer
-from .definition import operator
+from .definition import dense_as_first, operator
 from .domain import not_implemented
 from .extents import alone, sizes_of
 from .looking import look
 from .memory_formats import suggested_geometry
 from .ranges import arange
 from .registry import api
-
-
-def _same(operands: Any, attributes: Any) -> Geometry:
-    g = operands[0]
-    return dense_like(g.shape, g, g.dtype)
 
 
 def _rolled(operands: Any, attributes: Any) -> Geometry:
@@ -40,7 +35,7 @@ def _backwards(ndim: int, dims: tuple[int, ...]) -> tuple[slice, ...]:
     return tuple([slice(None, None, -1 if d in dims else None) for d in range(ndim)])
 
 
-FLIP = operator("flip", _same)(lambda m, input, dims: input[_backwards(input.ndim, dims)])
+FLIP = operator("flip", dense_as_first)(lambda m, input, dims: input[_backwards(input.ndim, dims)])
 ROLL = operator("roll", _rolled)(lambda m, input, shifts, dims: m.roll(input, shifts, dims))
 FLIP.on_stacks, ROLL.on_stacks = OnStacks(), OnStacks(dims=1)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
-from ..graph.geometry import Geometry, dense_like
 from ..tensor import Tensor, check_dim, record
 from . import bounds
 from .comparison import where
-from .definition import operator, pointwise_operator
+from .definition import dense_as_first, operator, pointwise_operator
 from .indexing import check_source, check_vector
 from .out import EXACT
 from .prices import per_element
@@ -33,12 +32,7 @@ def _start(m: Any, dtype: Any, reduce: str) -> Any:
     return 1 if reduce == "prod" else 0
 
 
-def _like_input(operands: Any, attributes: Any) -> Geometry:
-    g = operands[0]
-    return dense_like(g.shape, g, g.dtype)
-
-
-@operator("scatter_reduce", _like_input, price=per_element(5.0))
+@operator("scatter_reduce", dense_as_first, price=per_element(5.0))
 def SCATTER_REDUCE(
     m: Any, input: Any, index: Any, src: Any, dim: int, reduce: str, include_self: bool
 ) -> Any:

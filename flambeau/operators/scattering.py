@@ -11,7 +11,7 @@ from .. import dtypes
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, check_dim, record, record_pair
 from . import bounds
-from .definition import broadcast_shapes, operator
+from .definition import broadcast_shapes, contiguous_as_first, operator
 from .number_range import number_for
 from .out import EXACT
 from .registry import api
@@ -131,11 +131,6 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 # --- scatter ------------------------------------------------------------------------------------------------
 
 
-def _like_input(operands: Any, attributes: Any) -> Geometry:
-    g = operands[0]
-    return contiguous(g.shape, g.dtype, g.device)
-
-
 def cut(src: Any, index: Any) -> Any:
     """The part of ``src`` that an index uses."""
     return src[tuple([slice(n) for n in index.shape])] if src.shape != index.shape else src
@@ -156,11 +151,12 @@ def _scatter_kernel(m: Any, input: Any, index: Any, src: Any, dim: int, reduce: 
     return result.reshape(input.shape)
 
 
-SCATTER = operator("scatter", _like_input, owns=(0,))(_scatter_kernel)
-SCATTER_VALUE = operator("scatter", _like_input, owns=(0,), grad_name="ScatterBackward1")(_scatter_kernel)
-SCATTER_REDUCED = operator("scatter", _like_input, owns=(0,))(_scatter_kernel)
+SCATTER = operator("scatter", contiguous_as_first, owns=(0,))(_scatter_kernel)
+SCATTER_VALUE = operator("scatter", contiguous_as_first, owns=(0,),
+                         grad_name="ScatterBackward1")(_scatter_kernel)
+SCATTER_REDUCED = operator("scatter", contiguous_as_first, owns=(0,))(_scatter_kernel)
 refuse_derivative(SCATTER_REDUCED, "scatter", "input", "src")
-SCATTER_ADD = operator("scatter_add", _like_input, owns=(0,))(_scatter_kernel)
+SCATTER_ADD = operator("scatter_add", contiguous_as_first, owns=(0,))(_scatter_kernel)
 
 
 @SCATTER.derivative("input", keeps="index")

@@ -10,7 +10,7 @@ from ..graph.operator import Rows
 from ..tensor import Tensor, check_dim, record, record_one, record_pair
 from ..tensor.warned import warn
 from .casting import cast
-from .definition import arithmetic_dtype, between_steps, operator
+from .definition import between_steps, operand_dtype, operator
 from .domain import not_implemented
 from .out import EXACT
 from .registry import api
@@ -31,27 +31,23 @@ def _backward_geometry(operands: Any, attributes: Any) -> Geometry:
     return contiguous(operands[0].shape, operands[0].dtype, operands[0].device)
 
 
-def _compute(operands: Any) -> dtypes.dtype:
-    return arithmetic_dtype(operands[0].dtype)
-
-
-@operator("softmax", _geometry_of("softmax"), compute=_compute, rows=Rows(passes=3))
+@operator("softmax", _geometry_of("softmax"), compute=operand_dtype, rows=Rows(passes=3))
 def SOFTMAX(m: Any, input: Any, dim: int) -> Any:
     return m.softmax(input, dim)
 
 
-@operator("log_softmax", _geometry_of("log_softmax"), compute=_compute, rows=Rows(passes=3))
+@operator("log_softmax", _geometry_of("log_softmax"), compute=operand_dtype, rows=Rows(passes=3))
 def LOG_SOFTMAX(m: Any, input: Any, dim: int, narrow: Any = None) -> Any:
     """``narrow``: the 16-bit type to which the sum and its logarithm are rounded."""
     return m.log_softmax(input, dim, narrow)
 
 
-@operator("softmax_backward", _backward_geometry, compute=_compute, rows=Rows(passes=2))
+@operator("softmax_backward", _backward_geometry, compute=operand_dtype, rows=Rows(passes=2))
 def SOFTMAX_BACKWARD(m: Any, grad: Any, result: Any, dim: int) -> Any:
     return m.softmax_gradient(grad, result, dim)
 
 
-@operator("log_softmax_backward", _backward_geometry, compute=_compute, rows=Rows(passes=2))
+@operator("log_softmax_backward", _backward_geometry, compute=operand_dtype, rows=Rows(passes=2))
 def LOG_SOFTMAX_BACKWARD(m: Any, grad: Any, result: Any, dim: int) -> Any:
     return m.log_softmax_gradient(grad, result, dim)
 

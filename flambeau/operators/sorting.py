@@ -11,11 +11,10 @@ from ..graph.geometry import Geometry, contiguous, dense_like
 from ..tensor import Tensor, check_dim, record
 from . import ties
 from .along import place
-from .definition import NUMBERS, arithmetic_dtype, operator, result_dtype
+from .definition import NUMBERS, arithmetic_dtype, operand_dtype, operator, result_dtype
 from .domain import not_implemented
 from .out import EXACT, Out
 from .prices import TIES, per_element
-from .reduction import operand_dtype
 from .registry import api
 
 COUNTED = 32768     # integers in one row, from which on they are

@@ -11,7 +11,8 @@ from ..tensor import Tensor, record
 from ..tensor.batching import by_example
 from ..tensor.warned import warn
 from .axes import normalize_dims, reduced_shape
-from .reduction import count_of, kept, operand_dtype, spread
+from .definition import operand_dtype
+from .reduction import count_of, kept, mean_gradient
 from .registry import api
 
 _MISSING: Any = object()
@@ -81,14 +82,8 @@ def _std_gradient(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tens
     return _var_gradient(ctx, grad, input)
 
 
-def _mean_part(ctx: Any, grad: Tensor) -> Tensor:
-    dims, keepdim, _ = ctx.attributes
-    shape = ctx.operand_geometry(0).shape
-    return spread(grad / max(count_of(shape, dims), 1), dims, keepdim, shape)
-
-
 def _together(spread_part: Any, grads: Any, ctx: Any) -> Any:
-    mean_part = None if grads[1] is None else _mean_part(ctx, grads[1])
+    mean_part = None if grads[1] is None else mean_gradient(ctx, grads[1])
     if spread_part is None or mean_part is None:
         return mean_part if spread_part is None else spread_part
     return spread_part + mean_part

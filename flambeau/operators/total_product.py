@@ -10,8 +10,8 @@ from ..tensor import Tensor, record, state
 from .axes import normalize_dims
 from .comparison import where
 from .cumulative import products_of_others
-from .definition import arithmetic_dtype, operator
-from .reduction import converted, kept, operand_dtype, reduction_geometry, require_tensor_input, spread
+from .definition import arithmetic_dtype, operand_dtype, operator
+from .reduction import converted, kept, reduction_geometry, require_tensor_input, spread
 from .registry import api
 
 

@@ -8,18 +8,12 @@ from typing import Any
 import numpy as np
 
 from .. import devices, dtypes
-from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record_one
 from ..tensor.construct import from_array
-from .definition import operator
+from .definition import contiguous_as_first, operator
 from .domain import not_implemented
 from .out import EXACT
 from .registry import api
-
-
-def _geometry(operands: Any, attributes: Any) -> Geometry:
-    g = operands[0]
-    return contiguous(g.shape, g.dtype, g.device)
 
 
 def _kernel(m: Any, input: Any, diagonal: int, upper: bool) -> Any:
@@ -28,8 +22,8 @@ def _kernel(m: Any, input: Any, diagonal: int, upper: bool) -> Any:
     return m.where(offsets >= diagonal if upper else offsets <= diagonal, input, m.zeros((), input.dtype))
 
 
-TRIL = operator("tril", _geometry)(_kernel)
-TRIU = operator("triu", _geometry)(_kernel)
+TRIL = operator("tril", contiguous_as_first)(_kernel)
+TRIU = operator("triu", contiguous_as_first)(_kernel)
 
 
 @TRIL.derivative("input")

@@ -7,9 +7,9 @@ from typing import Any
 from ..dtypes import INTEGER, SCALAR_NAMES
 from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record, record_pair
-from .definition import operator
+from .definition import operand_dtype, operator
 from .out import Out
-from .product_operands import product_dtype, refuse_bool, require_tensor, transposed
+from .product_operands import refuse_bool, require_tensor, transposed
 from .registry import api
 
 
@@ -32,7 +32,7 @@ def _mv_geometry(operands: Any, attributes: Any) -> Geometry:
     return contiguous((a.shape[0],), a.dtype, a.device)
 
 
-@operator("mv", _mv_geometry, compute=product_dtype)
+@operator("mv", _mv_geometry, compute=operand_dtype)
 def MV(m: Any, input: Any, vec: Any) -> Any:
     return m.matmul(input, vec)
 
@@ -88,12 +88,12 @@ def _dot_geometry(operands: Any, attributes: Any) -> Geometry:
     return contiguous((), a.dtype, a.device)
 
 
-@operator("dot", _dot_geometry, compute=product_dtype)
+@operator("dot", _dot_geometry, compute=operand_dtype)
 def DOT(m: Any, input: Any, tensor: Any) -> Any:
     return m.dot(input, tensor)
 
 
-@operator("vdot", _dot_geometry, compute=product_dtype)
+@operator("vdot", _dot_geometry, compute=operand_dtype)
 def VDOT(m: Any, input: Any, other: Any) -> Any:
     return m.vdot(input, other)
 
