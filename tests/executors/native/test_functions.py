@@ -190,6 +190,20 @@ def test_functions_of_the_normal_distribution() -> None:
             assert ends[:2] == [-math.inf, math.inf] and np.isnan(ends[2:]).all()
 
 
+def test_gelu() -> None:
+    """In single precision to a unit in the last place of 1, signs of zero included."""
+    ends = flambeau.tensor([0.0, -0.0, 1e-30, -1e-30, 1e30, -1e30, math.inf, math.nan, -math.inf])
+    x = flambeau.cat([flambeau.linspace(-16, 16, 100_001), ends])
+    with config.executor("native"):
+        found, at = flambeau.nn.functional.gelu(x).numpy(), x.double().numpy()
+    assert np.isnan(found[-2:]).all()
+    exact = [v * 0.5 * math.erfc(-v / math.sqrt(2)) for v in at[:-2]]
+    np.testing.assert_allclose(found[:-2], exact, 1.3e-7, 6e-8)
+    small = np.abs(at[:-2]) < 1
+    np.testing.assert_allclose(found[:-2][small], np.array(exact)[small], 3e-7, 0)
+    assert (np.signbit(found[:-2]) == np.signbit(at[:-2])).all()
+
+
 def test_slope_of_gelu() -> None:
     """In single precision to a unit in the last place of 1; no number where the density times x is none."""
     ends = flambeau.tensor([0.0, -0.0, 1e30, -1e30, math.inf])

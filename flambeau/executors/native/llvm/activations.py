@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .elementary import exp, log1p, normal, normal_slope, sigmoid, tanh
+from .elementary import exp, log1p, normal_slope, sigmoid, tanh, times_normal
 from .elements import maximum, where
 from .expression import Expression, compare, constant, select
 from .functions import absolute
@@ -62,7 +62,7 @@ def mish(x: Expression) -> Expression:
 
 def gelu(x: Expression) -> Expression:
     """x times the normal distribution function of x."""
-    return normal(x) * x
+    return times_normal(x)
 
 
 def gelu_gradient(grad: Expression, x: Expression) -> Expression:

@@ -31,7 +31,7 @@ log, log1p, log2, log10_of = map(_expensive, (exact.log, exact.log1p, exact.log2
 sigmoid, sin, sinh, tanh, _power = map(_expensive, (exact.sigmoid, circle.sin, exact.sinh, exact.tanh,
                                                     exact.power))
 erf, erfc, erfinv = map(_expensive, (error_function.erf, error_function.erfc, error_function.erfinv))
-normal, normal_slope = map(_expensive, (error_function.normal, error_function.normal_slope))
+times_normal, normal_slope = map(_expensive, (error_function.times_normal, error_function.normal_slope))
 arccos, arccosh, arcsin, arcsinh, arctan, arctanh = map(_expensive, (
     inverses.acos, inverses.acosh, inverses.asin, inverses.asinh, inverses.atan, inverses.atanh))
 tan = _expensive(inverses.tan)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ...interpreter import coefficients as shared
 from . import coefficients as table
 from .emitter import FLOAT32
-from .expression import Expression, compare, constant, select
+from .expression import Expression, bits_of, compare, constant, select
 from .functions import (
     absolute,
     at_least,
@@ -18,13 +18,16 @@ from .functions import (
     exp,
     fma,
     format_of,
+    halved,
     horner,
     in_double,
     log,
     log1p,
+    nearest,
     odd,
     power_of_two,
     reduced_expm1,
+    shifted_bits,
     wide,
 )
 
@@ -40,15 +43,27 @@ def _erf32(x: Expression) -> Expression:
     return select(compare("<", size, 1), near, copysign(far, x))
 
 
-def normal(x: Expression) -> Expression:
-    """The normal distribution function, (1 + erf(x / sqrt(2))) / 2, to a unit in the last place of 1."""
+def _normal(x: Expression) -> Expression:
+    """The normal distribution function, (1 + erf(x / sqrt(2))) / 2, in double precision."""
+    return (erf(x * math.sqrt(0.5)) + 1) * 0.5
+
+
+def times_normal(x: Expression) -> Expression:
+    """x times the normal distribution function of x: max(x, 0) - |x| tail(|x|), the tail as a power of 2.
+
+    In single precision that is x to a unit in the last place of 1. Infinity times a share of zero is not a
+    number.
+    """
     if x.dtype != FLOAT32:
-        return (erf(x * math.sqrt(0.5)) + 1) * 0.5
-    size = at_most(absolute(x) * math.sqrt(0.5), 4.1)
-    r, n = by_ln2(horner(table.ERFC32_RATIO, size) * size)
-    tail = power_of_two(n - 1, x) * (reduced_expm1(r) + 1)
-    tail = select(compare("<", size, 4.1), tail, constant(x, 0.0))
-    return select(compare(">", x, 0), 1 - tail, tail)
+        return _normal(x) * x
+    size = absolute(at_most(x, table.TAIL_END))
+    near = compare("<", size, table.TAIL_END)
+    inside = select(near, size, constant(x, table.TAIL_END))
+    power = fma(halved(table.TAIL_LOG2, inside), inside, -1.0)
+    whole, n = nearest(power, 1.0)
+    bits = bits_of(horner(table.EXP2, power - whole), n.dtype) + shifted_bits(n, "shl", 23)
+    tail = select(near, bits_of(bits, FLOAT32), constant(x, 0.0))
+    return copysign(fma(-size, tail, select(compare("<", x, 0), constant(x, 0.0), x)), x)
 
 
 def normal_slope(x: Expression) -> Expression:
@@ -57,7 +72,7 @@ def normal_slope(x: Expression) -> Expression:
     Below 0 both terms are exp(-x^2 / 2) times what a polynomial gives; above, the sum is 1 less that of -x.
     """
     if x.dtype != FLOAT32:
-        return exp(x * x * -0.5) * x * _DENSITY + normal(x)
+        return exp(x * x * -0.5) * x * _DENSITY + _normal(x)
     size = at_most(absolute(x), 13.0)
     r, n = by_ln2(size * size * -0.5)
     below = power_of_two(n, x) * (reduced_expm1(r) + 1) * horner(table.GELU_SLOPE, size)

@@ -103,6 +103,13 @@ def horner(coefficients: Sequence[float], x: Expression) -> Expression:
     return result
 
 
+def halved(coefficients: Sequence[float], x: Expression) -> Expression:
+    """The same by even and odd powers: a product more, but half as many steps that wait for each other."""
+    square = x * x
+    even, odd = horner(coefficients[::-2][::-1], square), horner(coefficients[-2::-2][::-1], square)
+    return fma(odd, x, even)
+
+
 def copysign(x: Expression, sign: Expression) -> Expression:
     """x with the sign of another number."""
     return chosen(x.intrinsic("copysign", sign), x)
