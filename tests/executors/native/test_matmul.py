@@ -111,6 +111,40 @@ def test_results_written_past_the_caches(dtype: Any, monkeypatch: pytest.MonkeyP
         assert abs(value(target) - value(a) @ value(b)).max() < 1e-4
 
 
+@pytest.mark.parametrize("left", LAYOUTS)
+@pytest.mark.parametrize("dtype", TOLERANCES)
+def test_few_columns(left: str, dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The transposed product, which has few rows, is computed."""
+    monkeypatch.setattr(blocking, "BROADCASTING", 1e6)
+    for m, n, k in ((20, 2, 33), (70, 3, 64), (37, 4, 130), (150, 5, 7), (19, 9, 50), (83, 16, 40)):
+        a, summand = LAYOUTS[left](m, k, dtype), matrix(m, n, dtype)
+        for b in (matrix(k, n, dtype), matrix(n, k, dtype).t()):
+            check(flambeau.mm, (a, b), "mm", TOLERANCES[dtype])
+            check(lambda *x: flambeau.addmm(*x, beta=0.5), (summand, a, b), "addmm", TOLERANCES[dtype])
+        check(F.linear, (a, matrix(n, k, dtype), matrix(1, n, dtype)[0]), "linear", TOLERANCES[dtype])
+
+
+def test_few_columns_in_batches_and_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocking, "BROADCASTING", 1e6)
+    for case in ("broadcast both", "heads", "columns of one"):
+        check(flambeau.matmul, BATCHES[case](), "matmul", 1e-4)
+    check(flambeau.bmm, (batch(3, 50, 20), batch(3, 20, 6)), "bmm", 1e-4)
+    x, w, b, y = matrix(75, 40), matrix(7, 40), matrix(1, 7)[0], matrix(75, 7)
+    for rows in (x, matrix(40, 75).t()):
+        want, found = (results(lambda *z: F.linear(*z[:3]).relu() * z[3], (rows, w, b, y), tier)[0][1]
+                       for tier in ("interpreter", "native"))
+        assert abs(want - found).max() < 1e-4
+
+
+@pytest.mark.parametrize("left", ["rows", "columns"])
+@pytest.mark.parametrize("steps", [300, 20_000])
+def test_few_columns_of_a_large_matrix(left: str, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines are asked for ahead, and sums kept between blocks of the depth."""
+    monkeypatch.setattr(blocking, "PAGES", 1 << 16)
+    a, b = LAYOUTS[left](90, steps, flambeau.float64), matrix(steps, 10, flambeau.float64)
+    check(flambeau.mm, (a, b), "mm", 1e-10)
+
+
 def test_linear_folds_its_batch() -> None:
     w, b = matrix(19, 24), matrix(1, 19)[0]
     rows = matrix(30, 24)
@@ -270,5 +304,5 @@ def test_other_processors() -> None:
     if os.environ.get("FLAMBEAU_CPU") or sys.platform == "darwin" or os.uname().machine != "x86_64":
         pytest.skip("runs where this process' code is AVX-512 or AVX2")
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__, "-k",
-               "shapes and dtype0 or equal-apart and dtype0 or heads"]
+               "shapes and dtype0 or equal-apart and dtype0 or heads or few_columns"]
     subprocess.run(command, check=True, env={**os.environ, "FLAMBEAU_CPU": "haswell"}, capture_output=True)

@@ -114,8 +114,9 @@ class Function(Emitter):
         return self.emit(f"select i1 {condition}, {kind} {x}, {kind} {y}")
 
     def run(self, function: Function, *arguments: Value) -> str | None:
-        """Call another function of the module."""
-        passed = ", ".join(f"{kind.split()[0]} {x}" for (kind, _), x in zip(function.parameters, arguments))
+        """Call another function of the module; what a parameter promises follows its type."""
+        kinds = [kind if kind[0] == "<" else kind.split()[0] for kind, _ in function.parameters]
+        passed = ", ".join(f"{kind} {x}" for kind, x in zip(kinds, arguments))
         text = f"call {function.result} @{function.title}({passed})"
         if function.result == "void":
             self.effect(text)

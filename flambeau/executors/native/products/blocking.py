@@ -18,7 +18,7 @@ from .epilogue import ITEM, Arguments
 from .following import Follower
 from .gemm import product_kernel
 from .microkernel import Tile
-from .skinny import reads_in_place, skinny_kernel, width_of
+from .skinny import skinny_kernel, width_of
 
 DEPTH = 1024            # of a block: a panel of B takes an eighth of the second cache, one of A a twentieth
 TASK = 2e6              # floating operations worth a task: 20 microseconds
@@ -44,6 +44,9 @@ PAGE_COLUMNS = 1024     # beyond, a task has whole pages
 TILES = 5               # panels of A packed at once: while the first is used, four can be read ahead
 STEPS = 16              # and uses so many rows of B at a time
 LAST_CACHE = 1 << 25    # bytes of a result that no cache holds until it is read
+STORING = 8             # what an element of a result of few columns costs beside its sum, in multiply-adds
+COPYING = 2             # of a vector, and what copying one that is multiplied with many does;
+BROADCASTING = 0.25     # how much more a multiply-add costs that reads an element for a single vector
 DIRECT_ROWS = 24        # up to so many rows, packing B costs more than reading it where it lies
 
 
@@ -90,6 +93,11 @@ class Problem(NamedTuple):
     follower: Follower | None = None
     output: tuple[int, int] = (0, 0)    # result and member that C is the value of
 
+    def turned(self) -> Problem:
+        """The transposed product; epilogue and follower stay those of this one."""
+        c = Target(self.c.column, self.c.row, self.c.item)
+        return self._replace(m=self.n, n=self.m, a=self.b.transposed(), b=self.a.transposed(), c=c)
+
     @property
     def items(self) -> int:
         a, b, c = self.batch
@@ -134,7 +142,9 @@ def product_plan(problem: Problem) -> Plan:
     kind = Kind(source, target, compute, None if epilogue is None else epilogue.code)
     _compile_beside(problem, kind)
     if m <= INNER_ROWS and m <= _few_rows(problem):
-        return _skinny_plan(problem, kind)
+        return _skinny_plan(problem, kind, 4 if m > 2 else m)
+    if n <= INNER_ROWS and n < m and _is_better_turned(problem, kind):
+        return _skinny_plan(problem.turned(), kind, _columns_at_once(n, kind.tile.lanes), True)
     tile = kind.tile
     blocks = _blocks(problem, tile)
     mc, kc, _, columns, row_blocks, column_blocks, how, _ = blocks
@@ -204,7 +214,7 @@ def _compile_beside(problem: Problem, kind: Kind) -> None:
         return
     if len(_rows) > _MOST_REMEMBERED:
         _rows.clear()
-    compile_soon(product_kernel(kind), skinny_kernel(kind, 4, inner))
+    compile_soon(product_kernel(kind), skinny_kernel(kind, 4, inner, False))
 
 
 def _is_wide(problem: Problem) -> bool:
@@ -212,16 +222,52 @@ def _is_wide(problem: Problem) -> bool:
     return bool(problem.k * abs(problem.b.row) * problem.source.itemsize > PAGES)
 
 
-def _skinny_plan(problem: Problem, kind: Kind) -> Plan:
+def _is_better_turned(problem: Problem, kind: Kind) -> bool:
+    """Whether the transposed product, which has few rows, costs less."""
+    m, n, k, a, lanes = problem.m, problem.n, problem.k, problem.a, kind.tile.lanes
+    if problem.c.column != 1 or kind.pairs or not (a.column == 1 or a.row == 1):
+        return False
+    rows, inner = _columns_at_once(n, lanes), a.column == 1
+    copied = _copies_rows(problem.turned(), kind)
+    return bool(_saves_turned(m, n, k, rows, 1 if inner else width_of(kind, rows, False), lanes, copied))
+
+
+@whole
+def _saves_turned(m: int, n: int, k: int, rows: int, width: int, lanes: int, copied: bool) -> bool:
+    """A tile of few columns wastes lanes. Turned, groups of rows, and of columns, may not be full."""
+    wide = lanes if width > 1 and m <= lanes else -(-m // width) * width
+    turned = wide * -(-n // rows) * rows * k / lanes + STORING * m * n + (COPYING * n * k if copied else 0)
+    return turned < m * k * (-(-n // lanes) + BROADCASTING)
+
+
+def _copies_rows(problem: Problem, kind: Kind) -> bool:
+    """Whether the few rows of A are copied before they are read."""
+    step = problem.a.column
+    if kind.source != kind.compute:
+        return True
+    return step != 1 and (problem.b.row == 1 or _falls_together(step, kind.source.itemsize))
+
+
+def _columns_at_once(n: int, lanes: int) -> int:
+    """How many of so few columns are computed at once; sums of their lanes fill a vector at most."""
+    if n <= 2:
+        return 2
+    best = most = min(5, lanes)
+    for rows in range(most - 1, 2, -1):
+        if -(-n // rows) * rows < -(-n // best) * best:
+            best = rows
+    return best
+
+
+def _skinny_plan(problem: Problem, kind: Kind, rows: int, turned: bool = False) -> Plan:
     """B is read once, where it lies."""
     inner = problem.b.row == 1
-    rows = 4 if problem.m > 2 else problem.m
     size = problem.compute.itemsize
     width = width_of(kind, rows, inner)
     work = max(problem.n * problem.k * problem.source.itemsize / READ, problem.flops / problem.items / TASK)
     columns = _share(problem.n, max(1, min(THREAD_TASKS * _threads(), int(work))), width)
     depth, sums = problem.k, 0
-    copied = 0 if reads_in_place(problem.a.column, kind) else problem.m * problem.k
+    copied = problem.m * problem.k if _copies_rows(problem, kind) else 0
     if not inner and _is_wide(problem):
         columns = _share(problem.n, max(_threads(), -(-problem.n // max(columns, PAGE_COLUMNS))), width)
         depth, sums = STEPS, -(-problem.m // rows) * rows * columns
@@ -229,7 +275,8 @@ def _skinny_plan(problem: Problem, kind: Kind) -> Plan:
     tasks = problem.items * blocks.column_blocks
     grain = max(1, int(tasks / (work * problem.items)))
     words = _words(problem, blocks, 0)
-    call = Call(skinny_kernel(kind, rows, inner), words, tasks, min(grain, tasks), (copied + sums) * size)
+    kernel = skinny_kernel(kind, rows, inner, turned)
+    call = Call(kernel, words, tasks, min(grain, tasks), (copied + sums) * size)
     return Plan([call], flops=problem.flops, traffic=problem.traffic)
 
 

@@ -154,7 +154,7 @@ def sums_of(f: Function, kind: str, lanes: int, vectors: Sequence[str]) -> str:
     found, d = list(vectors), 1
     while len(found) > 1:
         merged: list[str] = []
-        for x, y in zip(found[::2], found[1::2]):
+        for x, y in zip(found[::2], [*found[1::2], "zeroinitializer"]):
             low, high = _exchange(f, kind, lanes, x, y, d)
             merged.append(f.emit(f"fadd {kind} {low}, {high}"))
         found, d = merged, d * 2

@@ -2,7 +2,8 @@
 
     C[i, :] = sum over k of A[i, k] B[k, :]
 
-The rows of A are first copied, without gaps, into the thread's scratch, if they have gaps or another type.
+The rows of A are first copied, without gaps, into the thread's scratch, if they have another type, or gaps
+where whole vectors of them are read.
 Where B is adjacent along the depth (``inner``), a step multiplies a vector of each row of A with a vector of
 each of several columns of B; the lanes of the accumulators are added up at the end. Where it is adjacent
 along its columns (``outer``), a step multiplies one element of each row of A with several vectors of a row of
@@ -13,6 +14,9 @@ Where B is large and adjacent along its columns, a column would touch a page of 
 rows of B are then used to the full before the next ones, and sums are kept in the scratch in between.
 
 What is read one after the other of B is in short pieces, which no CPU foresees: it is asked for ahead.
+
+A product with few columns is one with few rows, *turned*: C^T = B^T A^T. Its results are stored so that they
+are adjacent along the few rows, which are the columns of C; what follows sees C as it is.
 """
 
 from __future__ import annotations
@@ -31,6 +35,7 @@ from .lanes import (
     scatter_lanes,
     shuffle,
     sums_of,
+    transpose,
     write_lanes,
 )
 
@@ -40,6 +45,8 @@ _TASK = (("ptr noalias readonly", "%words"), ("ptr noalias", "%scratch"), ("i64"
 _PART = (("ptr noalias readonly", "%words"), ("ptr", "%a"), ("i64", "%apart"), ("ptr", "%b"), ("ptr", "%c"),
          ("i64", "%row"), ("i64", "%rows"), ("i64", "%column"), ("i64", "%right"), ("i64", "%k"),
          ("i64", "%to"), ("ptr", "%sums"), ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
+_ACROSS = (("ptr noalias readonly", "%words"), ("ptr", "%c"), ("i64", "%row"), ("i64", "%rows"),
+           ("i64", "%column"), ("i64", "%right"), ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
 # What comes from memory while a core waits for one line of it, several times over:
 AHEAD = 1 << 14     # bytes of columns, rounded up,
 ROWS_AHEAD = 16     # or rows of so many columns as are computed at once
@@ -48,37 +55,33 @@ _INDICES = ("%i0", "%i1", "%i2")
 
 
 @kernel("skinny", effort=Effort.FEW)
-def skinny_kernel(kind: Kind, rows: int, inner: bool) -> str:
-    """The address of the kernel for up to ``rows`` rows (1, 2 or 4) at once."""
-    return skinny_text(kind, rows, inner)
+def skinny_kernel(kind: Kind, rows: int, inner: bool, turned: bool = False) -> str:
+    """The address of the kernel for up to ``rows`` rows (1 to 5) at once."""
+    return skinny_text(kind, rows, inner, turned)
 
 
-def skinny_text(kind: Kind, rows: int, inner: bool) -> str:
+def skinny_text(kind: Kind, rows: int, inner: bool, turned: bool = False) -> str:
     """The module of the kernel."""
-    return _Writer(kind, rows, inner).text()
+    return _Writer(kind, rows, inner, turned).text()
 
 
 def width_of(kind: Kind, rows: int, inner: bool) -> int:
     """How many columns are computed at once."""
-    lanes = kind.tile.lanes
-    registers = machine().registers
-    if inner:
-        return {1: 8, 2: 8, 4: 4}[rows] if registers == 32 else {1: 8, 2: 4, 4: 2}[rows]
-    return lanes * ({1: 8, 2: 8, 4: 4}[rows] if registers == 32 else {1: 8, 2: 4, 4: 2}[rows])
+    many = machine().registers == 32
+    count = {1: 8, 2: 8, 3: 6, 4: 4, 5: 4}[rows] if many else {1: 8, 2: 4, 3: 3, 4: 2, 5: 2}[rows]
+    return count if inner else count * kind.tile.lanes
 
 
-def reads_in_place(stride: int, kind: Kind) -> bool:
-    """Whether rows of A of this stride along the depth are read where they lie."""
-    return stride == 1 and kind.source == kind.compute
 
 
 class _Writer:
     """Writes the module of one kind of product."""
 
-    def __init__(self, kind: Kind, rows: int, inner: bool) -> None:
+    def __init__(self, kind: Kind, rows: int, inner: bool, turned: bool) -> None:
         self.kind = kind
         self.rows = rows
         self.inner = inner
+        self.turned = turned
         self.width = width_of(kind, rows, inner)
         self.element = kind.tile.element
         self.lanes = kind.tile.lanes
@@ -125,11 +128,7 @@ class _Writer:
             c = element_at(f, kind.target, f.word(Word.C, "ptr"),
                            item_offset(f, _INDICES, Word.C_ITEM, "0"))
             rows, apart = f.variable("ptr", a), f.variable("i64", f.word(Word.A_ROW))
-            if kind.source == kind.compute:
-                gaps = f.compare("ne", f.word(Word.A_STEP), 1)
-            else:
-                gaps = "true"
-            with f.when(gaps):
+            with f.when(f.compare("ne", f.word(Word.MC), 0)):
                 rows.set(f.scratch)
                 apart.set(depth)
                 with f.loop(0, m) as i:
@@ -146,7 +145,9 @@ class _Writer:
                         place = f.add(f.mul(row, f.word(Word.COLUMNS)), f.sub(column, left))
                         f.run(self.part, f.words, group, apart.get(), b, c, row, f.sub(m, row), column, right,
                               k, to, f.at(sums, place, self.element), *_INDICES)
-            follow(f, Word.FOLLOWER, kind.following, "0", m, left, f.sub(right, left))
+            blocks = [("0", m), (left, f.sub(right, left))]
+            rows_of_c, columns_of_c = reversed(blocks) if self.turned else blocks
+            follow(f, Word.FOLLOWER, kind.following, *rows_of_c, *columns_of_c)
         return f
 
     def _rows(self, f: Function) -> list[str]:
@@ -166,13 +167,18 @@ class _Writer:
             rows = self._rows(f)
             acc = [[f.variable(self.vector, "zeroinitializer") for _ in columns] for _ in rows]
             ahead = self._ahead(f, stride)
+            groups = f.emit(f"sdiv i64 {f.add(f.word(Word.M), self.rows - 1)}, {self.rows}")
+            number = f.emit(f"sdiv i64 %row, {self.rows}")
+            part = f.add(ahead, f.div(f.mul(f.mul(number, depth), source.itemsize), groups))
+            asked = f.variable("i64", part)
+            further = f.div(f.add(groups, lanes * source.itemsize - 1), groups)
 
             def step(k: str, mask: str | None) -> None:
                 factors = [read_lanes(f, self.kind.compute, lanes, f.at(row, k, self.element), mask)
                            for row in rows]
                 for j, start in enumerate(columns):
                     if mask is None:
-                        f.prefetch(f.at(element_at(f, source, start, k), ahead, "i8"), 2)
+                        f.prefetch(f.at(start, asked.get(), "i8"), 2)
                     value = read_lanes(f, source, lanes, element_at(f, source, start, k), mask)
                     for i, factor in enumerate(factors):
                         acc[i][j].set(f.fma(self.vector, factor, value, acc[i][j].get()))
@@ -180,13 +186,29 @@ class _Writer:
             whole = f.emit(f"and i64 {depth}, {-lanes}")
             with f.loop(0, whole, lanes) as k:
                 step(k, None)
+                asked.set(f.add(asked.get(), further))
             left = f.sub(depth, whole)
             with f.when(f.compare("sgt", left, 0)):
                 step(whole, f.first_lanes(left, lanes))
-            for i in range(self.rows):
-                with f.when(f.compare("slt", i, "%rows")):
-                    self._store_sums(f, i, [x.get() for x in acc[i]])
+            if self.turned:
+                for j in range(self.width):
+                    with f.when(f.compare("slt", f.add("%column", j), "%right")):
+                        sums = sums_of(f, self.vector, lanes, [row[j].get() for row in acc])
+                        self._store_turned(f, f.add("%column", j), sums)
+            else:
+                for i in range(self.rows):
+                    with f.when(f.compare("slt", i, "%rows")):
+                        self._store_sums(f, i, [x.get() for x in acc[i]])
         return f
+
+    def _store_turned(self, f: Function, column: str, value: str) -> None:
+        """An element of each row, of which ``%rows`` exist: they are adjacent in C."""
+        target, lanes = self.kind.target, self.lanes
+        count = f.least("%rows", self.rows)
+        at = f.add(f.mul(column, f.word(Word.C_COLUMN)), "%row")
+        mask = f.first_lanes(count, lanes)
+        done = self._finished(f, column, "%row", value, lanes, mask)
+        write_lanes(f, target, lanes, done, element_at(f, target, "%c", at), mask)
 
     def _ahead(self, f: Function, stride: str) -> str:
         """How many bytes ahead B is asked for: whole groups of columns; 0 where B is small."""
@@ -229,7 +251,20 @@ class _Writer:
 
     # --- B adjacent along the columns -----------------------------------------------------------------------
 
+    def _across(self) -> Function:
+        """Store a vector of columns of each row, turned."""
+        names = [f"%sum_{i}" for i in range(self.rows)]
+        with self.module.helper("across", (*_ACROSS, *[(self.vector, name) for name in names])) as f:
+            padding = ["zeroinitializer"] * (self.lanes - self.rows)
+            for j, value in enumerate(transpose(f, self.vector, names + padding)):
+                column = f.add("%column", j)
+                with f.when(f.compare("slt", column, "%right")):
+                    self._store_turned(f, column, value)
+        return f
+
     def _outer(self) -> Function:
+        if self.turned:
+            self.across = self._across()
         with self.module.helper("outer", _PART) as f:
             left = f.sub("%right", "%column")
             whole = f.compare("sge", left, self.width)
@@ -256,9 +291,11 @@ class _Writer:
                 for total, place in zip(sums, places):
                     total.set(f.read(self.vector, place, self.size))
         stride = f.word(Word.B_STEP)
+        apart = f.choose(f.compare("ne", f.word(Word.MC), 0), "i64", 1, f.word(Word.A_STEP))
         origin = element_at(f, source, "%b", "%column")
         with f.loop("%k", "%to") as k:
-            factors = [f.splat(f.read(element, f.at(row, k, element), self.size), lanes, element)
+            before = f.mul(k, apart)
+            factors = [f.splat(f.read(element, f.at(row, before, element), self.size), lanes, element)
                        for row in rows]
             at = element_at(f, source, origin, f.mul(k, stride))
             ahead = element_at(f, source, at, f.mul(stride, ROWS_AHEAD))
@@ -274,6 +311,12 @@ class _Writer:
                 for total, place in zip(sums, places):
                     f.write(self.vector, total.get(), place, self.size)
         with f.when(last):
+            if self.turned:
+                for j, start in enumerate(starts):
+                    with f.when(f.compare("sgt", left, start)):
+                        f.run(self.across, f.words, "%c", "%row", "%rows", f.add("%column", start), "%right",
+                              *_INDICES, *[row[j].get() for row in acc])
+                return
             for i in range(self.rows):
                 with f.when(f.compare("slt", i, "%rows")):
                     for j, start in enumerate(starts):
