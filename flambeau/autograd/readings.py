@@ -33,6 +33,7 @@ Gradient = tuple[Node, Reading]  # on its way; a Tensor where the ordinary engin
 _interned: WeakValueDictionary[tuple[Geometry, Geometry], Reading] = WeakValueDictionary()
 _readings: Recent[tuple[Geometry, Geometry], Reading] = Recent(1 << 13)
 sums: Recent[tuple[Reading, Reading], tuple[Signature, Reading]] = Recent(1 << 12)  # of two gradients
+copies: Recent[Reading, tuple[Signature, Reading]] = Recent(1 << 10)    # of parts of larger gradients
 
 
 def _forget() -> None:
@@ -40,6 +41,7 @@ def _forget() -> None:
     _interned.clear()
     _readings.clear()
     sums.clear()
+    copies.clear()
 
 
 dtypes.on_default_change.append(_forget)

@@ -33,7 +33,7 @@ from ..tensor.swapping import swapped
 from ..tensor.tape import GradFn
 from .accumulating import accumulate_grad, lies_as
 from .engine import SWAPPED, Walk, gradients, sum_of
-from .readings import Gradient, reading, sums, tensor, travelling, travelling_all, turns
+from .readings import Gradient, Reading, copies, reading, sums, tensor, travelling, travelling_all, turns
 from .routes import Start, Stop, numbers_of, start_at
 from .tracing import Template, Tracing, take_kept
 
@@ -41,6 +41,7 @@ _nodes = pending.nodes
 _append = pending.nodes.append
 _number = count(1).__next__     # of backward passes
 _TIMES = 4      # that the rules are run in the first pass before a template pays
+_FOR_WHOLES = 16    # of the templates that a plan has room for are not made for parts of larger gradients
 
 
 def _key(fn: GradFn, sources: list[Gradient | None]) -> Any:
@@ -50,6 +51,11 @@ def _key(fn: GradFn, sources: list[Gradient | None]) -> Any:
     else:
         readings = tuple([None if source is None else source[1] for source in sources])
     return readings if fn.numbers is None else (readings, numbers_of(fn))
+
+
+def _is_part(read: Reading) -> bool:
+    """Whether a gradient is some adjacent elements of a larger one."""
+    return read.geometry.is_contiguous and 0 < read.geometry.numel < read.stored.numel
 
 
 def may_replay(create_graph: bool) -> bool:
@@ -183,6 +189,11 @@ class TemplateWalk(Walk):
         """Let the rule run, and make a template of what it records."""
         self.by_templates = False
         plan = fn.plan
+        if plan.room <= _FOR_WHOLES and (wholes := self._wholes(sources)) is not None:
+            at = -fn.sequence
+            self.waiting[at] = fn, wholes
+            heappush(self.heap, at)
+            return
         if plan.room <= 0:
             if plan.turn == turns():
                 self.step(fn, grads)
@@ -195,6 +206,28 @@ class TemplateWalk(Walk):
         if template is not None:
             plan.templates[key] = template
         self.pass_on(fn, results)
+
+    def _wholes(self, sources: list[Gradient | None]) -> list[Gradient | None] | None:
+        """Gradients that are parts of larger ones, copied; None if none is.
+
+        Steps of a loop get such of what was stacked, each from another place, and loops that end earlier or
+        later of others: there would be a template for each of them, and none for the next.
+        """
+        if not any(source is not None and _is_part(source[1]) for source in sources):
+            return None
+        return [self._whole(*source) if source is not None and _is_part(source[1]) else source
+                for source in sources]
+
+    def _whole(self, node: Node, read: Reading) -> Gradient:
+        known = copies.get(read) or copies.recall(read)
+        if known is None:
+            made = tensor((node, read)).clone()
+            copy, whole = made._storage.node, reading(made._geometry, made._storage.geometry)
+            copies.keep(read, (copy.signature, whole))
+            return copy, whole
+        copy = Node(known[0], (node,), self.site)
+        _append(copy)
+        return copy, known[1]
 
     def step(self, fn: GradFn, grads: list[Any]) -> None:
         """The ordinary engine's step, for what templates are not made for."""

@@ -151,7 +151,7 @@ class TapePlan:
     def forget_templates(self, turn: int) -> None:
         """Make room for others."""
         self.templates: dict[Any, Any] = {}
-        self.room = 64
+        self.room = 80
         self.turn = turn
 
 

@@ -233,6 +233,24 @@ def test_a_loop_s_first_pass_runs_rules_a_few_times(traced: list[Any]) -> None:
     assert got == by_rules(lambda: gradient(f, x))
 
 
+def test_loops_of_any_length_whose_results_are_stacked(traced: list[Any]) -> None:
+    """A step's gradient is a part of the stack's, each of another place, and of another stack each time."""
+    weight = leaf(0.5, -0.2)
+
+    def loop(steps: int) -> Any:
+        state, found = torch.ones(2), []
+        for _ in range(steps):
+            state = torch.tanh(state * weight)
+            found.append(state.exp().view(1, 2).squeeze(0))
+        return gradient(lambda w: torch.stack(found).square() * torch.arange(1.0, steps + 1)[:, None], weight)
+
+    for steps in range(3, 40):
+        loop(steps)
+    traced.clear()
+    assert loop(41) == by_rules(lambda: loop(41))
+    assert len(traced) < 41 + 10    # a copy of each part, and what has this length
+
+
 def test_another_default_type() -> None:
     def f(x: Any) -> Any:
         return torch.nn.functional.gelu(x).prod()
