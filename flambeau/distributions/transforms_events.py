@@ -14,7 +14,7 @@ from ..tensor import Tensor
 from ..type_info import finfo
 from . import constraints
 from .transforms_base import Transform, require_dimensions
-from .transforms_elementwise import Plain
+from .transforms_elementwise import Plain, clipped_sigmoid
 from .utils import _sum_rightmost, tril_matrix_to_vec, vec_to_tril_matrix
 
 
@@ -117,7 +117,7 @@ class StickBreakingTransform(Plain):
 
     def _call(self, x: Tensor) -> Tensor:
         offset = x.shape[-1] + 1 - x.new_ones(x.shape[-1]).cumsum(-1)
-        z = _open_sigmoid(x - offset.log())
+        z = clipped_sigmoid(x - offset.log())
         left = (1 - z).cumprod(-1)
         return F.pad(z, [0, 1], value=1) * F.pad(left, [1, 0], value=1)
 
@@ -139,11 +139,6 @@ class StickBreakingTransform(Plain):
     def inverse_shape(self, shape: Any) -> Any:
         require_dimensions(shape, 1)
         return (*shape[:-1], shape[-1] - 1)
-
-
-def _open_sigmoid(x: Tensor) -> Tensor:
-    limits = finfo(x.dtype)
-    return ops.clamp(ops.sigmoid(x), min=limits.tiny, max=1.0 - limits.eps)
 
 
 class LowerCholeskyTransform(Plain):

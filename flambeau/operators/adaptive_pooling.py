@@ -19,7 +19,7 @@ from .copying import contiguous_copy
 from .definition import arithmetic_dtype, operator
 from .domain import not_implemented
 from .memory_formats import contiguous_gradient, gradient_like, pooled_geometry, suggested_format
-from .pooling import POOL_SCATTER, Ints
+from .pooling import Ints, gradient_of_maxima
 from .registry import api, called
 
 
@@ -152,12 +152,7 @@ def ADAPTIVE_MAX_POOL(m: Any, input: Any, sizes: Ints) -> Any:
     return values, indices
 
 
-@ADAPTIVE_MAX_POOL.derivative("input", keeps="output1", formal="input")
-def _(ctx: Any, grads: Any, indices: Tensor) -> Any:
-    dims = len(ctx.attributes[0])
-    if grads[0] is None:
-        return None
-    return record(POOL_SCATTER, (grads[0], indices), (tuple(ctx.operand_geometry(0).shape[-dims:]), dims))
+ADAPTIVE_MAX_POOL.derivative("input", keeps="output1", formal="input")(gradient_of_maxima)
 
 
 def _publish_adaptive_max(dims: int) -> None:

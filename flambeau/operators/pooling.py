@@ -150,7 +150,8 @@ def POOL_GATHER(m: Any, input: Any, indices: Any, dims: int) -> Any:
 
 
 @MAX_POOL.derivative("input", keeps="output1", formal="input")
-def _(ctx: Any, grads: Any, indices: Tensor) -> Any:
+def gradient_of_maxima(ctx: Any, grads: Any, indices: Tensor) -> Any:
+    """Gradients at the elements that were the largest of their windows."""
     dims = len(ctx.attributes[0])
     if grads[0] is None:
         return None

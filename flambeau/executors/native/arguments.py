@@ -42,9 +42,14 @@ def entry(f: Function, table: str, index: int | str) -> str:
     return f.read("i64", f.at(table, index, "i64"), 8)
 
 
+def result(k: int) -> Argument:
+    """A pointer to a result."""
+    return lambda w: w.output(k)
+
+
 def words(pointers: Sequence[str], numbers: Sequence[str], given: Mapping[str, Argument],
           table: Sequence[int] = ()) -> Words:
-    """The arguments in the kernel's order; pointers are functions that reserve a place."""
+    """The arguments in the kernel's order; pointers are functions that reserve a place, or 0."""
     made = Words()
     for name in (*pointers, *numbers):
         value = given[name]

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from ... import __future__ as future
 from ...autograd import no_grad
 from ...tensor import Tensor
-from ...tensor.handle import RemovableHandle
+from ...tensor.handle import RemovableHandle, hooked
 from ...tensor.swapping import swap_tensors
 from ..parameter import Parameter, is_lazy
-from ._saving import _EXTRA_STATE_KEY_SUFFIX, ModuleSaving, register
+from ._saving import _EXTRA_STATE_KEY_SUFFIX, ModuleSaving
 
 
 class _IncompatibleKeys(NamedTuple):
@@ -63,7 +63,7 @@ class ModuleLoading(ModuleSaving):
         self, hook: Callable[..., Any], with_module: bool = False
     ) -> RemovableHandle:
         bound = WrappedHook(hook, self if with_module else None)
-        return register(self._load_state_dict_pre_hooks, bound)
+        return hooked(self._load_state_dict_pre_hooks, bound)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, incompatible_keys)` after loading; it may edit the two lists in place.
@@ -74,7 +74,7 @@ class ModuleLoading(ModuleSaving):
         >>> layer.load_state_dict({"weight": torch.ones(1, 1)})
         <All keys matched successfully>
         """
-        return register(self._load_state_dict_post_hooks, hook)
+        return hooked(self._load_state_dict_post_hooks, hook)
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False

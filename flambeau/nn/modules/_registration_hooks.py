@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from ...tensor.handle import RemovableHandle
+from ...tensor.handle import RemovableHandle, hooked
 
 RegistrationHook = Callable[[Any, str, Any], Any]
 
@@ -27,12 +27,6 @@ def run_registration_hooks(
     return value
 
 
-def _register(hooks: OrderedDict[int, RegistrationHook], hook: RegistrationHook) -> RemovableHandle:
-    handle = RemovableHandle(hooks)
-    hooks[handle.id] = hook
-    return handle
-
-
 def register_module_parameter_registration_hook(hook: RegistrationHook) -> RemovableHandle:
     """Call `hook(module, name, parameter)` at each `register_parameter` of any module.
 
@@ -44,7 +38,7 @@ def register_module_parameter_registration_hook(hook: RegistrationHook) -> Remov
     bias
     >>> handle.remove()
     """
-    return _register(parameter_registration_hooks, hook)
+    return hooked(parameter_registration_hooks, hook)
 
 
 def register_module_buffer_registration_hook(hook: RegistrationHook) -> RemovableHandle:
@@ -59,7 +53,7 @@ def register_module_buffer_registration_hook(hook: RegistrationHook) -> Removabl
     num_batches_tracked
     >>> handle.remove()
     """
-    return _register(buffer_registration_hooks, hook)
+    return hooked(buffer_registration_hooks, hook)
 
 
 def register_module_module_registration_hook(hook: RegistrationHook) -> RemovableHandle:
@@ -72,4 +66,4 @@ def register_module_module_registration_hook(hook: RegistrationHook) -> Removabl
     0 ReLU()
     >>> handle.remove()
     """
-    return _register(module_registration_hooks, hook)
+    return hooked(module_registration_hooks, hook)

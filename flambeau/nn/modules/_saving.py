@@ -9,17 +9,10 @@ from itertools import chain
 from typing import Any
 
 from ...tensor import Tensor
-from ...tensor.handle import RemovableHandle
+from ...tensor.handle import RemovableHandle, hooked
 from ._traversal import ModuleTraversal
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
-
-
-def register(table: OrderedDict[int, Any], hook: Callable[..., Any]) -> RemovableHandle:
-    """Put a hook in a table; the handle takes it out again."""
-    handle = RemovableHandle(table)
-    table[handle.id] = hook
-    return handle
 
 
 class ModuleSaving(ModuleTraversal):
@@ -147,7 +140,7 @@ class ModuleSaving(ModuleTraversal):
         saving
         ['weight', 'bias']
         """
-        return register(self._state_dict_pre_hooks, hook)
+        return hooked(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, local_metadata)` after saving; it edits the dict in
@@ -162,7 +155,7 @@ class ModuleSaving(ModuleTraversal):
         ['weight']
         """
         hook._from_public_api = True  # type: ignore[attr-defined]
-        return register(self._state_dict_hooks, hook)
+        return hooked(self._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Register a post-hook of the older kind, whose result replaces the dictionary."""
@@ -171,4 +164,4 @@ class ModuleSaving(ModuleTraversal):
                 "Cannot register the same function as the state dict post hook that was previously "
                 "registered via register_state_dict_post_hook"
             )
-        return register(self._state_dict_hooks, hook)
+        return hooked(self._state_dict_hooks, hook)

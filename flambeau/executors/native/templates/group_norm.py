@@ -71,7 +71,7 @@ class _Problem:
         self.chunks = -(-count // chunk)
         room = -(-chunk * each // (groups.VECTORS * e.lanes)) * groups.VECTORS * e.lanes
         self.scratch = groups.ARRAYS * room * e.width + 64
-        self.given: dict[str, Argument] = dict.fromkeys(groups.POINTERS, lambda w: w.constant(0))
+        self.given: dict[str, Argument] = dict.fromkeys(groups.POINTERS, 0)
         self.given |= {"batch": self.batch, "groups": count, "channels": self.channels, "each": each,
                        "pixels": self.pixels, "size": each * self.pixels, "chunks": self.chunks,
                        "chunk": chunk, "room": room, "eps": 0}

@@ -16,7 +16,7 @@ import numpy as np
 
 from ....graph.node import Signature
 from ...interpreter import blas, lapack
-from ..arguments import Argument, Registers, registers, words
+from ..arguments import Argument, Registers, registers, result, words
 from ..llvm.build import Function, Module
 from ..llvm.code import kernel
 from ..llvm.emitter import FLOAT32, FLOAT64, Dtype, memory_type
@@ -270,7 +270,7 @@ def _planned(routine: str, finish: str, flag_of: Callable[[Signature], str]) -> 
         form = Form(name, dtype, routines[0][1], flag_of(signature))
         given: dict[str, Argument] = {x: _function(at) for x, at in zip(POINTERS[6:], (
             routines[0][0], routines[1][0], *threads))}
-        given |= dict.fromkeys(NUMBERS[NUMBERS.index("b_batch"):], 0) | {"b": _nothing}
+        given |= dict.fromkeys(("b", *NUMBERS[NUMBERS.index("b_batch"):]), 0)
         rows, columns = (int(n) for n in g.shape[-2:])
         size = _work(name, dtype.char, form.flag, rows, columns, _wide(form, rows, columns))
         return _plan(signature, form, space.size, space.strides[0][-1], given, size, 0)
@@ -291,7 +291,7 @@ def _plan(signature: Signature, form: Form, batch: int, step: int, given: dict[s
     more = 16 * (rows + columns) + 16   # integers of working memory, or the reflections' factors
     place = -(-rows * columns // 16) * 16
     outputs = range(len(signature.outputs))
-    given |= {name: _result(k) if k in outputs else _nothing for k, name in enumerate(POINTERS[2:5])}
+    given |= {name: result(k) if k in outputs else 0 for k, name in enumerate(POINTERS[2:5])}
     given |= {"a": lambda w: w.input(0, g), "status": lambda w: w.status(), "batch": batch, "a_batch": step,
               "a_row": g.strides[-2], "a_column": g.strides[-1], "rows": rows, "columns": columns, "low": low,
               "wide": wide, "deep": deep, "size": size, "at_copy": 0, "at_more": place,
@@ -304,14 +304,6 @@ def _plan(signature: Signature, form: Form, batch: int, step: int, given: dict[s
 
 def _function(address: lapack.Address) -> Callable[[Words], int]:
     return lambda w: w.function(address)
-
-
-def _result(k: int) -> Callable[[Words], int]:
-    return lambda w: w.output(k)
-
-
-def _nothing(w: Words) -> int:
-    return w.constant(0)
 
 
 def _job(signature: Signature) -> str:

@@ -12,12 +12,12 @@ from typing import SupportsIndex
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
-from ..arguments import Argument, words
+from ..arguments import Argument, result, words
 from ..llvm.code import kernel
 from ..llvm.emitter import FLOAT32, FLOAT64
 from ..matrices import kernels
 from ..matrices.kernels import Form
-from ..plan import Call, Plan, Words
+from ..plan import Call, Plan
 from ..vectors import Elements, elements
 from .movement import Template
 from .nest import fused
@@ -131,7 +131,7 @@ def _plan(signature: Signature, code: SupportsIndex, count: int, operands: list[
     out = signature.outputs[0]
     sides = operands[1].columns if len(operands) > 1 else first.columns
     rooms, scratch = _rooms(e, first, sides)
-    given: dict[str, Argument] = dict.fromkeys(kernels.POINTERS, _nothing)
+    given: dict[str, Argument] = dict.fromkeys(kernels.POINTERS, 0)
     given |= {"batch": count, "sides": sides, "size": math.prod(out.shape[-2:]), **rooms,
               "status": lambda w: w.status(), "a": lambda w: w.input(first.number, first.g)}
     given |= first.given("a")
@@ -143,20 +143,12 @@ def _plan(signature: Signature, code: SupportsIndex, count: int, operands: list[
     if signature.operator.name == "linalg_lu_solve":
         given["pivots"] = lambda w: w.input(1, signature.geometries[1])
     for k, name in enumerate(results):
-        given[name] = _result(k)
+        given[name] = result(k)
     work = first.rows * first.columns * (min(first.rows, first.columns) + sides + 30.0) / 2 + 200
     tasks = -(-count // e.lanes)
     call = Call(code, words(kernels.POINTERS, kernels.NUMBERS, given), tasks, max(1, int(_TASK / work)),
                 scratch + 64)
     return Plan([call], nanoseconds=work * tasks)
-
-
-def _nothing(w: Words) -> int:
-    return w.constant(0)
-
-
-def _result(k: int) -> Callable[[Words], int]:
-    return lambda w: w.output(k)
 
 
 def _flags(signature: Signature) -> tuple[bool, ...]:
