@@ -42,6 +42,19 @@ def _form_of(values: Iterable[Any]) -> tuple[Any, ...] | None:
     return tuple(found)
 
 
+def in_front(front: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """``front``, which leaves calls to ``function``, is what users know and what asks (Note: overrides)."""
+    published = wraps(function)(front)
+    function.__dict__["_front"] = published
+    return published
+
+
+def front_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What users know of a function: itself, if nothing is in front of it."""
+    found: Callable[..., Any] = function.__dict__.get("_front", function)
+    return found
+
+
 def strict(function: Callable[..., Any], namespace: str, name: str,
            public: bool = True) -> Callable[..., Any]:
     """``function`` with its arguments judged before it runs: it would make something of wrong ones.
@@ -60,7 +73,7 @@ def strict(function: Callable[..., Any], namespace: str, name: str,
         form = _form_of((*args, *kwargs.values()) if kwargs else args)
         call = (form, *kwargs) if kwargs else form
         if form is None and public and first_seen((*args, *kwargs.values())):
-            return checked(*args, **kwargs)     # which asks now
+            return front_of(checked)(*args, **kwargs)      # which asks now
         if form is None or call not in right:
             if SYNONYMS.isdisjoint(kwargs) \
                     and (error := complaint(function, namespace, name, args, kwargs)) is not None:
@@ -80,7 +93,7 @@ def judged(function: Callable[..., Any], namespace: str, name: str) -> Callable[
             return function(*args, **kwargs)
         except FAILURES:
             if first_seen((*args, *kwargs.values())):
-                return checked(*args, **kwargs)     # which asks now
+                return front_of(checked)(*args, **kwargs)       # which asks now
             if (error := complaint(function, namespace, name, args, kwargs)) is not None:
                 raise error from None
             raise

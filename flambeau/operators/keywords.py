@@ -15,7 +15,7 @@ from ..tensor.construct import NOT_PINNED
 from ..tensor.overrides import copied, first_seen
 from .arguments import type_in_words
 from .complaints import FAILURES, complaint
-from .judging import judged, strict
+from .judging import front_of, in_front, judged, strict
 from .out import Out, refuse_aliases, require_type, store
 
 # When the arguments of a function are compared with PyTorch's signatures (Note: wrong arguments): "first",
@@ -77,7 +77,7 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
                 return store(function(*args, **kwargs), target, name, out)
         except FAILURES:
             if public is not None and first_seen((*args, *kwargs.values())):
-                return wrapper(*args, **kwargs)     # which asks now
+                return front_of(wrapper)(*args, **kwargs)       # which asks now
             given = _by_position(names, args, kwargs)
             if public is not None and (error := complaint(function, *public, *given)) is not None:
                 raise error from None
@@ -88,12 +88,11 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
 
 def asking_first(quick: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
     """``function``, unless ``quick`` knows what calls without keywords give."""
-    @wraps(function)
     def quickly(*args: Any, **kwargs: Any) -> Any:
         if not kwargs and (found := quick(*args)) is not None:
             return found
         return function(*args, **kwargs)
-    return quickly
+    return in_front(quickly, function)
 
 
 def _published(function: Callable[..., Any], namespace: str, name: str) -> Callable[..., Any]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import wraps
 from inspect import unwrap
 from types import FunctionType
 from typing import Any, Literal, TypeVar
@@ -17,7 +16,7 @@ from ..tensor.overlap import require_apart
 from ..tensor.overrides import begin_asking, dispatching, first_seen, on_first_override, unasked
 from .arguments import type_in_words
 from .complaints import FAILURES, complaint
-from .judging import strict
+from .judging import in_front, strict
 from .keywords import Judge, asking_first, with_keywords
 from .out import CONVERTED, Out
 
@@ -59,7 +58,7 @@ def api(*namespaces: str, out: bool | Out = False, inplace: Inplace = False, ali
                     cast, public_name, namespaces, asks if namespace != "Tensor" else None,
                     (namespace, each), _when(judge, namespace, each != public_name), as_is)
                 offered = offered if quick is None else asking_first(quick, offered)
-                offered = offered if shorten is None else wraps(offered)(shorten(offered))
+                offered = offered if shorten is None else in_front(shorten(offered), offered)
                 NAMESPACES[namespace][each] = offered
                 if namespace == "Tensor":
                     setattr(Tensor, each, offered)

@@ -28,6 +28,9 @@ CALLS = {
     "torch.linalg.norm(like)": "norm", "torch.cat([x, like])": "another", "torch.add(x, like)": "another",
     "torch.split(like, 2)": "another", "torch.zeros_like(like)": "another", "x + like": "another",
     "like - x": "another", "x @ like": "another", "x ** like": "another", "x == like": "another",
+    # functions that something is in front of
+    "torch.mean(like)": "mean", "torch.sum(like, 0)": "another", "torch.sum(like, dim=0)": "another",
+    "torch.flip(like, (0,))": "another", "torch.randn_like(like)": "another", "torch.rand(like)": "another",
     # functions that nothing is wrapped around
     "torch.relu(like)": "another", "F.relu(like, inplace=True)": "another", "F.linear(like, x)": "another",
     "F.linear(x, like)": "another", "F.linear(x, x, like)": "another", "F.silu(like)": "another",
