@@ -101,6 +101,16 @@ class Arguments:
             place = f.add(place, f.mul(index, self[f"{name}.{i}"]))
         return f.at(self[name], place, memory_type(self.parts.storage))
 
+    def instead(self, direct: str, name: str, head: Head, other: str, other_row: str,
+                first: Value = 0) -> tuple[str, str]:
+        """Where rows of a head's result begin, from ``first`` on, and how far they are apart.
+
+        In the result itself if that is ``direct`` (i1), else in scratch memory.
+        """
+        f, row = self.f, self[f"{name}.row"]
+        place = f.at(self.of_head(name, head), f.mul(first, row), memory_type(self.parts.storage))
+        return f.choose(direct, "ptr", place, other), f.choose(direct, "i64", row, other_row)
+
 
 class Matrix:
     """A matrix of a head: pointer and strides of its elements as they are computed with."""

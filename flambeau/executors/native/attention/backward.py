@@ -16,7 +16,7 @@ factor 1 / (1 - probability). Weights that are dropped are held as -p until dS i
 
 A task has some blocks of queries of one head, or of all heads that share their keys and values, and adds up
 dK and dV in memory of its own. If the head of keys has other tasks, the kernel ``attention_gather`` sums
-theirs in the order of tasks.
+theirs in the order of tasks. What has one summand (``direct``) is written into the results at once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SCRATCH = ("query", "grad", "key", "value", "query_t", "grad_t", "scores", "grad
            "statistics", "mask", "mask_t", "sums")
 BACKWARD = Names(("grad", "query", "key", "value", "mask", "kept"),
                  ("grad_query", "grad_key", "grad_value"), ("shares",),
-                 (*SIZES, "alone", "share"), SCRATCH)
+                 (*SIZES, "alone", "share", "direct.keys", "direct.query"), SCRATCH)
 _SUMMED = ("grad_key", "depth"), ("grad_value", "width")
 # Statistics of a block, each for all lanes.
 TOP, SUM, INNER, STATISTICS = range(4)
@@ -84,8 +84,11 @@ class _Sums:
         self.w, self.shared = w, shared
         self.alone = w.flag("alone")
         others = parts.at(f, w["shares"], f.mul(task, w["share"]))
-        self.key = f.choose(self.alone, "ptr", w.scratch("sums"), others)
-        self.value = parts.at(f, self.key, f.mul(w["keys"], w["depth.padded"]))
+        self.direct = w.flag("direct.keys")
+        key = f.choose(self.alone, "ptr", w.scratch("sums"), others)
+        value = parts.at(f, key, f.mul(w["keys"], w["depth.padded"]))
+        self.key, self.key_row = w.instead(self.direct, "grad_key", shared, key, w["depth.padded"])
+        self.value, self.value_row = w.instead(self.direct, "grad_value", shared, value, w["width.padded"])
         self._clear(f.mul(f.rem(task, w["chunks"]), parts.width))
 
     def _clear(self, first: str) -> None:
@@ -106,7 +109,8 @@ class _Sums:
 
     def deliver(self) -> None:
         """Write the sums into the results, if no others are to be added."""
-        with self.w.f.when(self.alone):
+        f = self.w.f
+        with f.when(f.choose(self.direct, "i1", "false", self.alone)):
             _deliver(self.w, self.key, self.shared)
 
 
@@ -197,19 +201,23 @@ class _Block:
         span.run(_score_gradients, weights, tile, self.statistics, w["scale"])
         with f.when(w.flag("dropped")):
             _clear_dropped(parts, f, weights, span.n)
-        for panel, rows, columns, total in (
-                (weights, self.grad, w["width.padded"], sums.value),
-                (tile, self.query, w["depth.padded"], sums.key)):
-            target = parts.at(f, total, f.mul(j, columns))
-            span.over_queries(panel, rows.pointer.get(), rows.row.get(), target, columns, self.begun)
+        for panel, rows, columns, total, row in (
+                (weights, self.grad, w["width.padded"], sums.value, sums.value_row),
+                (tile, self.query, w["depth.padded"], sums.key, sums.key_row)):
+            target = parts.at(f, total, f.mul(j, row))
+            span.over_queries(panel, rows.pointer.get(), rows.row.get(), target, row, columns, self.begun)
         keys = parts.at(f, k.pointer.get(), f.mul(j, k.row.get()))
-        span.over_keys(tile, keys, k.row.get(), w.scratch("grad_query"), w["depth.padded"], self.ahead)
+        target, row = w.instead(w.flag("direct.query"), "grad_query", self.head, w.scratch("grad_query"),
+                                w["depth.padded"], self.first)
+        span.over_keys(tile, keys, k.row.get(), target, row, w["depth.padded"], self.ahead)
 
     def _finish(self) -> None:
         w, f, row = self.w, self.f, self.w["grad_query.row"]
         target = f.at(w.of_head("grad_query", self.head), f.mul(self.first, row),
                       memory_type(self.parts.storage))
-        self.parts.deliver(f, w.scratch("grad_query"), w["depth.padded"], self.count, w["depth"], target, row)
+        with f.otherwise(w.flag("direct.query")):
+            self.parts.deliver(f, w.scratch("grad_query"), w["depth.padded"], self.count, w["depth"], target,
+                               row)
 
 
 def _tops(parts: Parts, vectors: int) -> Function:

@@ -73,7 +73,7 @@ def _block(w: Arguments, head: Head, first: str, k: Matrix, v: Matrix, ahead: Ah
         with f.when(w.flag("dropped")):
             multiply(parts, f, tile, kept_weights(w, head, first, span), span.n)
         values = parts.at(f, v.pointer.get(), f.mul(j, v.row.get()))
-        span.over_keys(tile, values, v.row.get(), output, w["width.padded"], ahead, alpha)
+        span.over_keys(tile, values, v.row.get(), output, w["width.padded"], w["width.padded"], ahead, alpha)
     sums = parts.at(f, statistics, parts.width)
     inverse(parts, f, sums)
     multiply_all(parts, f, sums, w["factor"])

@@ -49,39 +49,40 @@ class Span:
             parts.product(f, self.second, parts.at(f, a, f.mul(self.both, row)), row, column, self._second(b),
                           parts.width, self._late(tile), parts.width, self.late, depth)
 
-    def over_keys(self, tile: str, b: str, b_row: str, c: str, columns: str, ahead: Ahead,
+    def over_keys(self, tile: str, b: str, b_row: str, c: str, c_row: str, columns: str, ahead: Ahead,
                   factors: str = "null") -> None:
         """C = tile^T B, from the second tile on + factors * C: rows of C are queries, rows of B are keys.
 
-        C's rows are ``columns`` long, whole vectors; ``factors`` has an element for each of them.
+        C has ``columns``, whole vectors; ``factors`` has an element for each of its rows.
         """
         f, parts = self.f, self.parts
         later = f.compare("sgt", self.j, 0)
         late_b = parts.at(f, b, f.mul(self.both, b_row))
-        late_c = parts.at(f, c, f.mul(columns, parts.lanes))
+        late_c = parts.at(f, c, f.mul(c_row, parts.lanes))
         with f.loop(0, columns, parts.width) as x:
             here = f.sub(columns, x)
-            parts.product(f, here, tile, 1, parts.width, parts.at(f, b, x), b_row, parts.at(f, c, x), columns,
+            parts.product(f, here, tile, 1, parts.width, parts.at(f, b, x), b_row, parts.at(f, c, x), c_row,
                           self.count, self.both, later, factors, ahead.moved(f, f.mul(x, parts.itemsize)))
             with f.when(f.compare("sgt", self.late, 0)):
                 parts.product(f, here, self._late(tile), 1, parts.width, parts.at(f, late_b, x), b_row,
-                              parts.at(f, late_c, x), columns, self.second, self.late, "true")
+                              parts.at(f, late_c, x), c_row, self.second, self.late, "true")
 
-    def over_queries(self, tile: str, b: str, b_row: str, c: str, columns: str, added: str) -> None:
+    def over_queries(self, tile: str, b: str, b_row: str, c: str, c_row: str, columns: str,
+                     added: str) -> None:
         """C = tile B, or if it is ``added`` (i1) C + tile B: rows of C are keys, rows of B are queries.
 
-        C's rows are ``columns`` long, whole vectors.
+        C has ``columns``, whole vectors.
         """
         f, parts = self.f, self.parts
         late_b = parts.at(f, b, f.mul(b_row, parts.lanes))
-        late_c = parts.at(f, c, f.mul(self.both, columns))
+        late_c = parts.at(f, c, f.mul(self.both, c_row))
         with f.loop(0, columns, parts.width) as x:
             here = f.sub(columns, x)
-            parts.product(f, here, tile, parts.width, 1, parts.at(f, b, x), b_row, parts.at(f, c, x), columns,
+            parts.product(f, here, tile, parts.width, 1, parts.at(f, b, x), b_row, parts.at(f, c, x), c_row,
                           self.both, self.count, added)
             with f.when(f.compare("sgt", self.late, 0)):
                 parts.product(f, here, self._late(tile), parts.width, 1, parts.at(f, late_b, x), b_row,
-                              parts.at(f, late_c, x), columns, self.late, self.second, added)
+                              parts.at(f, late_c, x), c_row, self.late, self.second, added)
 
     def run(self, helper: Callable[[Parts, int], Function], *arguments: Value) -> None:
         """Call a helper that goes over keys: of one vector or of two, with ``both`` and ``n`` at the end."""

@@ -252,7 +252,11 @@ def attention_backward(signature: Signature, places: Sequence[Place] = (), membe
     scratch = _backward_scratch(problem, depth, width)
     if alone:
         scratch.add("sums", share)
-    words = problem.words(BACKWARD, (*problem.sizes(chunks), int(alone), share), scratch)
+    whole_rows = problem.storage == problem.compute and depth == problem.depth and width == problem.width
+    one_block = problem.blocks == 1 and problem.group == 1 and not problem.causal
+    sizes = (*problem.sizes(chunks), int(alone), share, int(whole_rows and one_block),
+             int(whole_rows and problem.keys <= KEYS))
+    words = problem.words(BACKWARD, sizes, scratch)
     functions = _backward_kernels(problem.storage, problem.compute)
     flops = 2.5 * problem.flops
     calls = [problem.call(functions["attention_backward"], words, problem.shared * chunks, flops, scratch)]
