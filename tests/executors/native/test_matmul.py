@@ -16,7 +16,7 @@ from flambeau import Tensor, config
 pytest.importorskip("llvmlite")
 
 from flambeau.executors.native.llvm.emitter import FLOAT32
-from flambeau.executors.native.products import blocking, microkernel, skinny
+from flambeau.executors.native.products import blocking, choosing, microkernel, skinny
 from flambeau.executors.native.templates import matmul
 from tests.executors.native.agreement import TEXTS, check, forget, results, value
 
@@ -98,7 +98,7 @@ def test_few_rows_of_a_large_matrix(rows: int, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("dtype", TOLERANCES)
 def test_results_written_past_the_caches(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where rows begin at lines, those that are whole tiles; where not, none."""
-    monkeypatch.setattr(blocking, "LAST_CACHE", 0)
+    monkeypatch.setattr(choosing, "LAST_CACHE", 0)
     for m, n, k in ((100, 192, 40), (37, 64, 3), (30, 75, 20), (64, 128, 1500)):
         x, w, b = matrix(m, k, dtype), matrix(n, k, dtype), matrix(1, n, dtype)[0]
         check(F.linear, (x, w, b), "linear", TOLERANCES[dtype])

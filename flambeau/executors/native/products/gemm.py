@@ -1,4 +1,4 @@
-"""General matrix products: the code of the kernels. ``blocking.py`` chooses their arguments.
+"""General matrix products: the code of the kernels. ``choosing.py`` finds their arguments.
 
 The result C (M x N) is cut into blocks of rows and columns, each of which is a task: tasks share nothing, so
 any number of threads gives the same bits. Within a task, with blocks that fit the caches:
