@@ -159,6 +159,12 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     found = _gradients_of(roots, starting, wanted, create_graph if retain_graph is None else retain_graph,
                           create_graph)
+    return _filled_up(found, wanted, roots, allow, materialize_grads, create_graph)
+
+
+def _filled_up(found: Sequence[Any], wanted: Sequence[Any], roots: Sequence[Tensor], allow: bool,
+               materialize: bool, create_graph: bool) -> tuple[Any, ...]:
+    """What ``grad`` gives: zeros where a gradient is undefined, an error where nothing leads to an input."""
     results = []
     reached = reached_from(map(start_of, roots)) if any(one is None for one in found) else set()
     for i, (x, one) in enumerate(zip(wanted, found)):
@@ -167,7 +173,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
         if one is None and not allow:
             raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the "
                                "graph. Set allow_unused=True if this is the desired behavior.")
-        if one is None and materialize_grads:
+        if one is None and materialize:
             one = zeros_like(x, requires_grad=create_graph)
         results.append(one)
     return tuple(results)

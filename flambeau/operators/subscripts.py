@@ -290,8 +290,13 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
             else:
                 simple.copy_(value)
             return
+    _set_generally(self, key, value, number)
+
+
+def _set_generally(x: Tensor, key: Any, value: Any, number: bool) -> None:
+    """``setitem`` of a number or a tensor, whatever the subscript is."""
     scalar = number or value._geometry.ndim == 0
-    found = Subscript(self, key, keep_masks=scalar, writing=True)
+    found = Subscript(x, key, keep_masks=scalar, writing=True)
     target = found.view
     if found.mask is not None:
         mask, dim = found.mask
