@@ -58,7 +58,12 @@ def _set(name: str, value: Any) -> Iterator[None]:
 
 
 def eager(enabled: bool = True) -> Any:
-    """Compute every operator at once (``FLAMBEAU_EAGER=1``), for a debugger."""
+    """Compute every operator at once (``FLAMBEAU_EAGER=1``), for a debugger.
+
+    >>> import flambeau as torch
+    >>> with torch.config.eager():
+    ...     x = torch.ones(2) + 1   # has its value when the next line begins
+    """
     settings.check_at = 0
     return _set("eager", enabled)
 
@@ -67,18 +72,36 @@ def executor(name: str) -> Any:
     """Who computes (``FLAMBEAU_TIER``).
 
     ``'auto'``: the interpreter, and native programs for graphs that come back; ``'interpreter'``;
-    ``'native'``: a program for every graph at once; ``'null'``, which does not compute.
+    ``'native'``: a program for every graph at once; ``'null'``, which does not compute. Another name is an
+    error at the next look.
+
+    >>> import flambeau as torch
+    >>> with torch.config.executor("interpreter"):
+    ...     torch.ones(2).sum().item()
+    2.0
     """
     return _set("executor", name)
 
 
 def budget(megabytes: int) -> Any:
-    """How many MiB of results may be pending before they are computed (``FLAMBEAU_BUDGET_MB``)."""
+    """How many MiB of results may be pending before they are computed (``FLAMBEAU_BUDGET_MB``, 1024).
+
+    >>> import flambeau as torch
+    >>> with torch.config.budget(16):
+    ...     sum(torch.ones(1 << 18) for _ in range(64))[0].item()     # 64 MiB, in several portions
+    64.0
+    """
     return _set("budget_bytes", megabytes << 20)
 
 
 def verify(enabled: bool = True) -> Any:
-    """Check every graph against the graph's invariants before it runs (``FLAMBEAU_VERIFY=1``)."""
+    """Check every graph against the graph's invariants before it runs (``FLAMBEAU_VERIFY=1``).
+
+    >>> import flambeau as torch
+    >>> with torch.config.verify():
+    ...     (torch.ones(2) * 2).tolist()
+    [2.0, 2.0]
+    """
     return _set("verify", enabled)
 
 
@@ -86,10 +109,23 @@ def backward_templates(enabled: bool = True) -> Any:
     """Whether backward repeats what derivative rules recorded before (``FLAMBEAU_BACKWARD_TEMPLATES=1``).
 
     Off, every rule runs every time, for a debugger.
+
+    >>> import flambeau as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with torch.config.backward_templates(False):
+    ...     (x * 3).sum().backward()
+    >>> x.grad
+    tensor([3., 3.])
     """
     return _set("backward_templates", enabled)
 
 
 def kernel_times(enabled: bool = True) -> Any:
-    """Measure each kernel by itself, for ``explain(kernels=True)`` (``FLAMBEAU_KERNEL_TIMES=1``)."""
+    """Measure each kernel by itself, for ``explain(kernels=True)`` (``FLAMBEAU_KERNEL_TIMES=1``).
+
+    >>> import flambeau as torch
+    >>> with torch.config.kernel_times():
+    ...     torch.ones(2).sum().item()
+    2.0
+    """
     return _set("kernel_times", enabled)

@@ -55,12 +55,24 @@ class CausalBias(Tensor):
 
 
 def causal_upper_left(*size: int) -> CausalBias:
-    """The mask (L, S) in which query i attends to keys 0 ... i."""
+    """The mask (L, S) in which query i attends to keys 0 ... i.
+
+    >>> from flambeau.nn.attention.bias import causal_upper_left
+    >>> causal_upper_left(2, 3)
+    tensor([[ True, False, False],
+            [ True,  True, False]])
+    """
     return CausalBias(CausalVariant.UPPER_LEFT, *_two(size, "causal_upper_left"))
 
 
 def causal_lower_right(*size: int) -> CausalBias:
-    """The mask (L, S) in which query i attends to keys 0 ... S - L + i."""
+    """The mask (L, S) in which query i attends to keys 0 ... S - L + i.
+
+    >>> from flambeau.nn.attention.bias import causal_lower_right
+    >>> causal_lower_right(2, 3)
+    tensor([[ True,  True, False],
+            [ True,  True,  True]])
+    """
     return CausalBias(CausalVariant.LOWER_RIGHT, *_two(size, "causal_lower_right"))
 
 

@@ -15,7 +15,14 @@ __all__ = ["remove_weight_norm", "weight_norm"]
 
 
 def norm_except_dim(v: Tensor, dim: int) -> Tensor:
-    """Return the norm over all dimensions but `dim`, kept as 1; over all if `dim` is -1."""
+    """Return the norm over all dimensions but `dim`, kept as 1; over all if `dim` is -1.
+
+    >>> import flambeau as torch
+    >>> from flambeau.nn.utils.weight_norm import norm_except_dim
+    >>> norm_except_dim(torch.tensor([[3., 4.], [6., 8.]]), 0)
+    tensor([[ 5.],
+            [10.]])
+    """
     require("norm_except_dim", 3, "int", "dim", dim)
     return ops.norm_except_dim(v, 2, dim)
 
