@@ -56,6 +56,19 @@ CASES: list[tuple[Any, ...]] = [
     ((2, 3, 9, 64), (12, 3, 7, 7), 2, 3),                   # and whole vectors of them
     ((5, 33, 17, 18), (35, 33, 3, 3), 1, 1),                # Winograd, F(4, 3)
 ]
+# A single tap: pixels of lines, and of images, go on in the same vectors.
+POINTS: list[tuple[Any, ...]] = [
+    ((3, 40, 14, 14), (37, 40, 1, 1)),
+    ((3, 40, 29, 27), (24, 40, 1, 1), 2),                   # zeros between the pixels, and lines of them
+    ((3, 40, 28, 28), (24, 40, 1, 1), (3, 2)),
+    ((2, 20, 30, 30), (33, 20, 1, 1), (1, 2)),
+    ((2, 300, 8, 8), (33, 300, 1, 1)),                      # so many channels that sums are added to
+    ((2, 33, 16, 16), (300, 33, 1, 1), 2),
+    ((3, 24, 33), (40, 24, 1), 2),
+    ((9, 40, 9, 9), (48, 20, 1, 1), 1, 0, 1, 2),
+    ((2, 18, 70, 70), (130, 18, 1, 1)),                     # several units of an image
+    ((1, 20, 3, 5, 32), (20, 20, 1, 1, 1)),
+]
 # Few results for each pixel: forward, or of the gradient by the input.
 FEW: list[tuple[Any, ...]] = [
     ((2, 24, 12, 12), (3, 24, 3, 3), 1, 1),
@@ -143,21 +156,21 @@ def check_all(case: Any, arrays: list[Tensor], tolerance: float) -> None:
     check(gradient(case, 1), arrays, "convolution_weight", tolerance * math.sqrt(pixels))
 
 
-@pytest.mark.parametrize("case", [*CASES, *FEW, *DEPTHWISE], ids=str)
+@pytest.mark.parametrize("case", [*CASES, *POINTS, *FEW, *DEPTHWISE], ids=str)
 def test_shapes(case: Any) -> None:
     check_all(case, operands(case), TOLERANCE)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(flambeau.float64, 1e-13), (flambeau.bfloat16, 1e-2),
                                                   (flambeau.float16, 2e-3)], ids=str)
-@pytest.mark.parametrize("case", [CASES[0], CASES[3], CASES[6], CASES[13], CASES[19], CASES[-1], *FEW[:2],
-                                  *DEPTHWISE[:2]], ids=str)
+@pytest.mark.parametrize("case", [CASES[0], CASES[3], CASES[6], CASES[13], CASES[19], CASES[-1], POINTS[1],
+                                  *FEW[:2], *DEPTHWISE[:2]], ids=str)
 def test_element_types(case: Any, dtype: Any, tolerance: float) -> None:
     check_all(case, operands(case, dtype), tolerance)
 
 
-@pytest.mark.parametrize("case", [CASES[1], CASES[6], CASES[13], CASES[20], CASES[-1], *FEW[:2],
-                                  DEPTHWISE[0]], ids=str)
+@pytest.mark.parametrize("case", [CASES[1], CASES[6], CASES[13], CASES[20], CASES[-1], *POINTS[:2],
+                                  *FEW[:2], DEPTHWISE[0]], ids=str)
 def test_views(case: Any) -> None:
     x, w, bias, g = operands(case)
     last = [t.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2) for t in (x, w, g)]  # channels last
@@ -216,16 +229,16 @@ def test_another_shape_compiles_nothing() -> None:
     # One of each way: Winograd's two, taps of strides 1 and 2, single taps (also of every other pixel), few
     # channels (in planes, or gathered), more taps than a vector has lanes, few results.
     for case in (CASES[0], CASES[-1], CASES[6], ((2, 20, 3, 3), (20, 20, 3, 3)), CASES[9], *CASES[13:15],
-                 CASES[-4], CASES[10], CASES[22], *FEW[:2],
+                 CASES[-4], CASES[10], CASES[22], *POINTS[:2], *FEW[:2],
                  *DEPTHWISE[:2]):
         known = run(case)
-    for case in (*CASES[1:6], CASES[7], CASES[8], CASES[15], CASES[-2], CASES[-6], FEW[2], FEW[4], FEW[9],
-                 ((1, 3, 29, 50), (3, 1, 3, 9), 1, 1, 1, 3)):
+    for case in (*CASES[1:6], CASES[7], CASES[8], CASES[15], CASES[-2], CASES[-6], *POINTS[2:6],
+                 FEW[2], FEW[4], FEW[9], ((1, 3, 29, 50), (3, 1, 3, 9), 1, 1, 1, 3)):
         assert run(case) == known, case
 
 
 @pytest.mark.parametrize("case", [CASES[2], CASES[4], CASES[7], CASES[14], CASES[20], CASES[-5], CASES[-1],
-                                  *FEW[:2], *DEPTHWISE[:2]], ids=str)
+                                  *POINTS[:2], *FEW[:2], *DEPTHWISE[:2]], ids=str)
 def test_the_same_bits_for_any_number_of_threads(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from flambeau.config import settings
     arrays = operands(case)

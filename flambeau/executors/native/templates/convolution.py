@@ -14,6 +14,7 @@ from ..convolution.depthwise import depthwise_plan, depthwise_weight_plan
 from ..convolution.depthwise_rows import has_rows, has_weight_rows, rows_plan, rows_weight_plan
 from ..convolution.few_plan import MOST_OUTS, few_plan, has_few
 from ..convolution.forward import beside_in, product_plan
+from ..convolution.point_plan import has_points, point_plan
 from ..convolution.problem import Problem, forward_problem, input_problem
 from ..convolution.weight import weight_plan
 from ..convolution.winograd import winograd_of
@@ -133,6 +134,8 @@ def _plan(kind: str, problem: Problem, dtype: Any, operands: Any, volume: int, m
         return (rows_plan if kind == "rows" else depthwise_plan)(problem, dtype, *operands)
     if kind == "few":
         return few_plan(problem, dtype, operands)
+    if dtype in _WHOLE and mode in ("taps", "pointwise") and has_points(problem, dtype):
+        return point_plan(problem, dtype, operands)
     return product_plan(problem, dtype, operands, volume, mode, turned)
 
 

@@ -1,0 +1,135 @@
+"""Plans of convolutions of a single tap whose pixels lie side by side; see ``point.py``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....graph.geometry import Geometry
+from ..arguments import Argument, words
+from ..llvm.code import kernel
+from ..llvm.effort import Effort
+from ..plan import Call, Plan
+from ..vectors import Elements, elements
+from .ahead import pieces
+from .forward import is_merged, tile_for
+from .grid import Share, rounded, share_out
+from .point import (
+    NUMBERS,
+    PACK_NUMBERS,
+    PACK_POINTERS,
+    POINTERS,
+    TOGETHER,
+    pack_module,
+    panels_of,
+    point_module,
+)
+from .problem import Problem
+
+# Pixels of a unit, and bytes of its X: with panels of W and what is asked for they fill the second cache.
+_LEAST, _MOST = 64, 256
+_BUDGET = 256 << 10
+_WIDEST = 640 << 10     # the same of one line at most
+_PORTIONS = 16          # of the tasks: a thread knows which task it does next within one
+# What it costs elsewhere to transpose a vector, also one of results with zeros between them, in multiply-adds
+# of a vector; and here, to write a vector of an image's end. The share of the products that tiles lose here.
+_TRANSPOSING, _SPREADING, _ENDING = 8, 24, 24
+_LOSING = 1 / 12
+
+
+def has_points(problem: Problem, dtype: Any) -> bool:
+    """Whether each result meets one pixel, and pixels lie side by side where they are read and written."""
+    phase, source = problem.phases[0], problem.source
+    a, b, w = phase.grid
+    return len(phase.taps) == 1 and phase.taps[0].offset == problem.before and problem.step == (1, 1, 1) \
+        and phase.grid == problem.extents and b == 1 and phase.taps[0].weight == 0 \
+        and source.space[2] in (1, 2) and a * w >= elements(dtype).lanes \
+        and problem.ins * w * elements(dtype).width <= _WIDEST \
+        and ((problem.positions[2] == 1 and is_merged(problem, None)) or _is_spread(problem)) \
+        and _is_worth_it(problem, elements(dtype))
+
+
+def _is_worth_it(problem: Problem, e: Elements) -> bool:
+    """Whether transposing costs more than what tiles lose where pixels do not fill vectors."""
+    ins, outs, (a, _, w) = problem.ins, problem.outs, problem.phases[0].grid
+    images, _, lines = _share(problem, e)
+    pixels, image, lanes = images * lines * w, a * w, e.lanes
+    saved = _TRANSPOSING * ins + (_TRANSPOSING if problem.positions[2] == 1 else _SPREADING) * outs
+    ends = _ENDING * outs * lanes / image if image % lanes else 0.0
+    return saved > ins * outs * (_LOSING + rounded(pixels, lanes) / pixels - 1) + ends
+
+
+def _share(problem: Problem, e: Elements) -> Share:
+    """What a task does."""
+    wanted = max(_LEAST, min(_MOST, _BUDGET // (problem.ins * e.width)))
+    return share_out(problem.batch, problem.phases[0].grid, wanted)
+
+
+def _is_spread(problem: Problem) -> bool:
+    """Whether there is a zero behind each result, and maybe lines of them behind each line."""
+    first, *others = problem.phases
+    return problem.positions[1:] == (0, 2) and problem.target.space[2] == 1 and first.grid[2] > 1 \
+        and not any(phase.taps for phase in others) \
+        and (problem.target.space[0] == _width(problem) or first.grid[0] == 1)
+
+
+def _width(problem: Problem) -> int:
+    """Of a line of a target with zeros."""
+    even, odd = problem.phases[:2]
+    return even.grid[2] + odd.grid[2]
+
+
+@kernel("pack_points", "convolution_weights", effort=Effort.FEW)
+def _pack(name: str) -> str:
+    e = elements(name)
+    return pack_module(e, tile_for(e))
+
+
+@kernel("convolve_points", "convolution_points", effort=Effort.FEW)
+def _convolve(name: str, bias: bool, gap: int, step: int) -> str:
+    e = elements(name)
+    return point_module(e, tile_for(e), bias, gap, step)
+
+
+def point_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometry, Geometry | None]) -> Plan:
+    """The plan of a problem. ``operands``: source, weight and bias."""
+    e = elements(dtype)
+    tile = tile_for(e)
+    source, target, (a, _, w) = problem.source, problem.target, problem.phases[0].grid
+    step, gap = problem.positions[2], source.space[2]
+    images, chunks, lines = _share(problem, e)
+    pixels, panels = images * lines * w, panels_of(tile, problem.outs)
+    u_group = panels * rounded(problem.ins, e.lanes) * tile.rows
+    x_step = (problem.ins + 1) * tile.columns     # from panel to panel: not a large power of two
+    m_at = (pixels // tile.columns + 2) * x_step * e.width
+    x, weight, bias = operands
+    packing: dict[str, Argument] = {
+        "weight": lambda w: w.input(1, weight), "packed": lambda w: w.workspace(0),
+        "w_group": problem.weight.group, "w_out": problem.weight.batch, "w_in": problem.weight.channel,
+        "u_group": u_group, "panels": panels, "outs": problem.outs, "depth": problem.ins}
+    given: dict[str, Argument] = {
+        "source": lambda w: w.input(0, x), "packed": lambda w: w.workspace(0),
+        "bias": (lambda w: w.input(2, bias)) if bias is not None else (lambda w: w.constant(0)),
+        "target": lambda w: w.output(0), "s_n": source.batch, "s_group": source.group, "s_c": source.channel,
+        "s_a": source.space[0], "joined": int(gap == 1 and (a == 1 or source.space[0] == w)), "grid_a": a,
+        "grid_w": w, "lines_each": lines, "images_each": images, "chunks": chunks, "batch": problem.batch,
+        "groups": problem.groups, "outs": problem.outs, "depth": problem.ins, "u_group": u_group,
+        "x_step": x_step, "m_at": m_at, "t_n": target.batch, "t_c": target.channel, "t_group": target.group,
+        **_lines(problem), **pieces("in", e, source, problem.extents, images, chunks == 1)}
+    tasks = -(-problem.batch // images) * chunks * problem.groups
+    scratch = m_at + (TOGETHER * tile.rows * tile.columns + e.lanes) * e.width
+    calls = [Call(_pack(e.name), words(PACK_POINTERS, PACK_NUMBERS, packing), problem.groups * panels),
+             Call(_convolve(e.name, bias is not None, gap, step), words(POINTERS, NUMBERS, given), tasks,
+                  max(1, tasks // _PORTIONS), scratch=scratch)]
+    moved = sum(g.numel * g.dtype.itemsize for g in operands if g is not None)
+    return Plan(calls, workspace=problem.groups * u_group * e.width, flops=2.0 * problem.products,
+                traffic=float(2 * moved))
+
+
+def _lines(problem: Problem) -> dict[str, Argument]:
+    """How lines lie in the target."""
+    a, _, w = problem.phases[0].grid
+    if problem.positions[2] == 1:
+        return {"width": w, "apart": w, "size": a * w}
+    width = _width(problem)
+    height = sum(phase.grid[0] for phase in problem.phases[::2])
+    return {"width": width, "apart": problem.positions[0] or height * width, "size": height * width}
