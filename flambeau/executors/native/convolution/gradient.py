@@ -33,6 +33,8 @@ from .staging import (
 )
 from .winograd import Winograd, flipped, transform, winograd_of
 
+THERE = "there"
+
 POINTERS = ("source", "grad", "sums")
 NUMBERS = (*STAGE_NUMBERS, *FILL_NUMBERS, *NARROW_NUMBERS, *(f"g_{name}" for name in STAGE_NUMBERS),
            "narrow_width", "batch", "groups", "images_each", "chunks", "rows_each", "ranges", "total",
@@ -42,10 +44,13 @@ NUMBERS = (*STAGE_NUMBERS, *FILL_NUMBERS, *NARROW_NUMBERS, *(f"g_{name}" for nam
 
 
 def gradient_module(e: Elements, tile: Tile, mode: str, adjacent: str, adjacent_grad: str) -> str:
-    """Code of ``add_up``. ``mode``: that of ``forward_module``."""
+    """Code of ``add_up``. ``mode``: that of ``forward_module``.
+
+    ``adjacent_grad``: as ``adjacent``, or ``THERE``: gradients of a single tap are read where they lie.
+    """
     module = Module()
-    w = winograd_of(mode)
-    tiles = {t.rows: _tile_function(module, e, t) for t in (tile, short_rows(tile))}
+    w, there = winograd_of(mode), adjacent_grad == THERE
+    tiles = {t.rows: _tile_function(module, e, t, there) for t in (tile, short_rows(tile))}
     with module.kernel("add_up") as f:
         a, ahead = registers(f, POINTERS, NUMBERS), Ahead(f)
         v, g, h = (f.at(f.scratch, at, "i8") for at in (a.v_at, a.g_at, a.h_at))
@@ -81,9 +86,13 @@ def gradient_module(e: Elements, tile: Tile, mode: str, adjacent: str, adjacent_
                 pixels = f.mul(f.mul(part["images"], part["grid_a"]), f.mul(part["grid_b"], part["grid_w"]))
                 more = f.emit(f"zext i1 {f.compare('sgt', chunk, first)} to i64")
                 taps = str(w.elements**2) if w else "1" if mode == "narrow" else a.taps
-                grads = h if w else g
-                counts = taps, all_blocks
-                _products(f, a, e, tile, tiles, (v, grads, sums), counts, pixels, outs, more, mode, ahead)
+                grads, counts = h if w else g, (taps, all_blocks)
+                if there:
+                    place = f.add(f.mul(part["first_image"], a.g_s_n), f.mul(part["grid_first"], a.g_s_a))
+                    grads, pixels = e.at(f, grad, place), f.div(pixels, part["images"])
+                    a = a.replaced(images=part["images"])
+                _products(f, a, e, tile, tiles, (v, grads, sums), counts, pixels, outs, more, mode, ahead,
+                          there)
     return module.text()
 
 
@@ -119,6 +128,8 @@ def _stage_both(f: Function, a: Registers, e: Elements, mode: str, pointers: tup
         stage(f, a, e, source, v if mode == "pointwise" else x, part, adjacent[0])
         if mode == "taps":
             fill_taps(f, a, e, x, v, part, a.table, a.taps)
+    if adjacent[1] == THERE:
+        return
     mine = a.named("g_").replaced(channels=outs)
     theirs = Part(part)
     theirs["first_a"], theirs["rows"] = part["grid_first"], a.g_span_a
@@ -150,18 +161,26 @@ def _fill_grad_tiles(f: Function, a: Registers, e: Elements, g: str, h: str, par
 
 # --- products -----------------------------------------------------------------------------------------------
 
-def _tile_function(module: Module, e: Elements, tile: Tile) -> Function:
-    """S (+)= G^T V for a tile: a sum over pixels."""
+def _tile_function(module: Module, e: Elements, tile: Tile, there: bool) -> Function:
+    """S (+)= G^T V for a tile: a sum over pixels, of each image if G is read where it lies."""
     parameters = [("ptr noalias", "%g"), ("ptr noalias", "%v"), ("ptr noalias", "%s"), *Walks.PARAMETERS,
                   ("i64", "%pixels"), ("i64", "%more")]
+    if there:
+        parameters += [("i64", "%images"), ("i64", "%g_n"), ("i64", "%g_c")]
     with module.helper(f"tile{tile.rows}", parameters) as f:
         acc = Accumulators(f, tile)
 
         def place(i: int, j: int) -> str:
             return f.at("%s", i * tile.columns + j * tile.lanes, e.element)
         walks = Walks(f, write=False)
-        accumulate(f, acc, "%pixels", "%g", "%v", a_row=1, a_step=tile.columns, b_step=tile.columns,
-                   each=walks.step)
+        if there:
+            with f.loop(0, "%images") as image:
+                v = f.at("%v", f.mul(f.mul(image, "%pixels"), tile.columns), e.element)
+                accumulate(f, acc, "%pixels", e.at(f, "%g", f.mul(image, "%g_n")), v, a_row="%g_c", a_step=1,
+                           b_step=tile.columns, each=walks.step)
+        else:
+            accumulate(f, acc, "%pixels", "%g", "%v", a_row=1, a_step=tile.columns, b_step=tile.columns,
+                       each=walks.step)
         walks.save()
         with f.when(f.compare("ne", "%more", 0)):
             for i in range(tile.rows):
@@ -175,7 +194,7 @@ def _tile_function(module: Module, e: Elements, tile: Tile) -> Function:
 
 def _products(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int, Function],
               pointers: tuple[str, str, str], counts: tuple[str, str], pixels: str, outs: str, more: str,
-              mode: str, ahead: Ahead) -> None:
+              mode: str, ahead: Ahead, there: bool) -> None:
     (v, grads, sums), (taps, all_blocks) = pointers, counts
     short, columns = short_rows(tile).rows, tile.columns
     with f.loop(0, taps) as tap, f.loop(0, a.blocks) as block:
@@ -184,7 +203,9 @@ def _products(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[in
         to = f.at(sums, f.mul(f.add(f.mul(tap, all_blocks), block), a.sum_block), e.element)
         with f.loop(0, outs, columns) as out:
             number = f.div(out, columns)
-            if winograd_of(mode):
+            if there:
+                from_g = e.at(f, grads, f.mul(out, a.g_c))
+            elif winograd_of(mode):
                 from_g = f.at(grads, f.mul(f.add(f.mul(tap, a.g_blocks), number), a.h_step), e.element)
             else:
                 from_g = f.at(grads, f.mul(number, f.mul(a.g_x_block, columns)), e.element)
@@ -193,8 +214,9 @@ def _products(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[in
             for rows, start, stop in ((tile.rows, "0", long), (short, long, count)):
                 with f.loop(start, stop, rows) as row:
                     place = f.at(to, f.mul(f.add(out, row), columns), e.element)
-                    f.run(tiles[rows], f.at(from_g, row, e.element), from_v, place, *ahead.states.values(),
-                          pixels, more)
+                    g = e.at(f, from_g, f.mul(row, a.g_c)) if there else f.at(from_g, row, e.element)
+                    more_counts = (a.images, a.g_s_n, a.g_c) if there else ()
+                    f.run(tiles[rows], g, from_v, place, *ahead.states.values(), pixels, more, *more_counts)
 
 
 # --- the sum of all ranges ----------------------------------------------------------------------------------

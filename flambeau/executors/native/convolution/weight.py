@@ -13,16 +13,18 @@ from ..plan import Call, Plan
 from ..products.microkernel import Tile
 from ..vectors import Elements, elements
 from .ahead import pieces
-from .forward import adjacent_in, adjacent_of, narrow_taps, tile_for
+from .forward import adjacent_in, adjacent_of, is_merged, narrow_taps, tile_for
 from .gradient import (
     FINISH_NUMBERS,
     FINISH_POINTERS,
     NUMBERS,
     POINTERS,
+    THERE,
     finish_module,
     gradient_module,
 )
 from .grid import follow, rounded, share_out, window_of
+from .kernel import short_rows
 from .problem import Phase, Problem, Three
 from .winograd import winograd_of
 
@@ -53,6 +55,19 @@ def _finish(name: str, mode: str, last: bool) -> str:
     return finish_module(e, tile_for(e), mode, last)
 
 
+def _lies_there(problem: Problem, e: Elements, tile: Tile) -> bool:
+    """Whether tiles may read gradients where they lie: once, pixels side by side, and no row is missing."""
+    return len(problem.phases[0].taps) == 1 and problem.positions[2] == 1 and is_merged(problem, None) \
+        and e.itemsize == e.width \
+        and _is_covered(tile, tile.columns) and _is_covered(tile, problem.outs % tile.columns)
+
+
+def _is_covered(tile: Tile, count: int) -> bool:
+    """Whether the tiles of so many rows have no more (``rows_of_long_tiles``)."""
+    remainder, short = count % tile.rows, short_rows(tile).rows
+    return remainder == 0 or remainder == short or (count > tile.rows and remainder + tile.rows == 2 * short)
+
+
 class Blocking:
     """How the grid is cut into chunks and ranges, and the output channels into slices."""
 
@@ -73,6 +88,7 @@ class Blocking:
         self.slice = max(64, self.columns)
         row = self.taps * self.blocks * self.columns * e.width
         wanted = max(64, min(256, _BUDGET // row))
+        self.there = not narrow and not w and _lies_there(problem, e, tile)
         if not narrow and (not w or self.sum_range * e.width > _LARGE):
             wanted = self._cut(e, w is not None)
         self.grid: Three = (-(-phase.grid[0] // step), phase.grid[1], -(-phase.grid[2] // step))
@@ -102,6 +118,7 @@ class Blocking:
         """
         best, least = 0, float("inf")
         filling, staging, adding = _TILE_COSTS if tiles else _COSTS
+        staging = 0.0 if self.there else staging
         for blocks in {-(-self.blocks // n) for n in (1, 2, 4, 8)}:
             for slice_ in {min(self.padded_outs, n) for n in (64, 128, 256, 512)}:
                 if tiles:
@@ -175,7 +192,8 @@ def _sum_call(problem: Problem, e: Elements, operands: tuple[Geometry, Geometry]
     phase, w = problem.phases[0], winograd_of(mode)
     window = window_of(problem, b.grid, b.lines, w)
     width = w.results * b.grid[2] if w else phase.grid[2]       # of a line of gradients
-    scratch = _Scratch(e, b, mode, window.pixels, b.lines * b.grid[1] * width)
+    scratch = _Scratch(e, b, mode, window.pixels, 0 if b.there else b.lines * b.grid[1] * width)
+    adjacent_grad = THERE if b.there else adjacent_in(problem.target, phase.grid)
     columns, g_blocks = b.columns, b.slice // b.columns
     vectors = columns // e.lanes
     given: dict[str, Argument] = {
@@ -196,7 +214,7 @@ def _sum_call(problem: Problem, e: Elements, operands: tuple[Geometry, Geometry]
     _, staged_b, staged_w = window.extents
     table = narrow_taps(problem, phase, b.blocks * columns) if mode == "narrow" else [
         (tap.offset[0] * staged_b + tap.offset[1]) * staged_w + tap.offset[2] for tap in phase.taps]
-    function = _add_up(e.name, mode, adjacent_of(problem, mode), adjacent_in(problem.target, phase.grid))
+    function = _add_up(e.name, mode, adjacent_of(problem, mode), adjacent_grad)
     return Call(function, words(POINTERS, NUMBERS, given, table), b.tasks, scratch=scratch.size)
 
 
