@@ -95,30 +95,14 @@ def _entry(module: Any, name: str) -> Callable[..., Any]:
 
 def list(github: str, force_reload: bool = False, skip_validation: bool = False,
          trust_repo: Any = "check", verbose: bool = True, *, source: str = "local") -> builtins.list[str]:
-    """The names of the models that a folder's ``hubconf.py`` offers.
-
-    >>> import flambeau as torch
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = pathlib.Path(folder, "hubconf.py").write_text("def small(size): return [0] * size")
-    ...     torch.hub.list(folder, source="local")
-    ['small']
-    """
+    """The names of the models that a folder's ``hubconf.py`` offers."""
     module = _hubconf(github, source)
     return [name for name in dir(module) if callable(getattr(module, name)) and not name.startswith("_")]
 
 
 def help(github: str, model: str, force_reload: bool = False, skip_validation: bool = False,
          trust_repo: Any = "check", *, source: str = "local") -> str | None:
-    """The docstring of a model's function.
-
-    >>> import flambeau as torch
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = pathlib.Path(folder, "hubconf.py").write_text("def small(size): 'Zeros.'")
-    ...     torch.hub.help(folder, "small", source="local")
-    'Zeros.'
-    """
+    """The docstring of a model's function."""
     return _entry(_hubconf(github, source), model).__doc__
 
 

@@ -147,3 +147,9 @@ def test_vmap_under_its_old_name() -> None:
     assert _vmap(lambda a, b: a * b, (None, 0), 1)(torch.ones(2), torch.ones(3)).shape == (2, 3)
     empty, kept = _vmap(lambda row: (None, row), allow_none_pass_through=True)(x)
     assert empty is None and kept.tolist() == x.tolist()
+
+
+def test_the_norm_of_weights_is_found_beside_their_normalization() -> None:
+    from flambeau.nn.utils.weight_norm import norm_except_dim
+
+    assert norm_except_dim is torch.norm_except_dim

@@ -25,11 +25,11 @@ class _WeightNorm(Module):
         self.dim = -1 if dim is None else dim
 
     def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
-        return weight_v * (weight_g / norm_except_dim(weight_v, self.dim))
+        return weight_v * (weight_g / norm_except_dim(weight_v, 2, self.dim))
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
         """Return length and direction of a weight."""
-        return norm_except_dim(weight, self.dim), weight
+        return norm_except_dim(weight, 2, self.dim), weight
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Module:

@@ -6,25 +6,13 @@ import warnings
 from typing import Any
 
 from ... import operators as ops
-from ...operators.complaints import require
 from ...tensor import Tensor
 from ..parameter import Parameter, UninitializedParameter
 from ._swapped_weight import WeightHook
 
 __all__ = ["remove_weight_norm", "weight_norm"]
 
-
-def norm_except_dim(v: Tensor, dim: int) -> Tensor:
-    """Return the norm over all dimensions but `dim`, kept as 1; over all if `dim` is -1.
-
-    >>> import flambeau as torch
-    >>> from flambeau.nn.utils.weight_norm import norm_except_dim
-    >>> norm_except_dim(torch.tensor([[3., 4.], [6., 8.]]), 0)
-    tensor([[ 5.],
-            [10.]])
-    """
-    require("norm_except_dim", 3, "int", "dim", dim)
-    return ops.norm_except_dim(v, 2, dim)
+norm_except_dim = ops.norm_except_dim   # programs take it from here, too
 
 
 class WeightNorm(WeightHook):
@@ -37,7 +25,7 @@ class WeightNorm(WeightHook):
     def compute_weight(self, module: Any) -> Tensor:
         """Return g v / |v|."""
         g, v = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
-        return v * (g / norm_except_dim(v, self.dim))
+        return v * (g / norm_except_dim(v, 2, self.dim))
 
 
 def weight_norm(module: Any, name: str = "weight", dim: int = 0) -> Any:
@@ -67,7 +55,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int = 0) -> Any:
             "dummy forward before applying weight normalization"
         )
     del module._parameters[name]
-    module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, hook.dim).data))
+    module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, 2, hook.dim).data))
     module.register_parameter(name + "_v", Parameter(weight.data))
     setattr(module, name, hook.compute_weight(module))
     module.register_forward_pre_hook(hook)
