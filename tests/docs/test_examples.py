@@ -20,6 +20,7 @@ OWN = {"config", "engine", "executors", "graph", "operators", "random_streams", 
 # Files with examples of what PyTorch does not have, or does otherwise.
 APART = {
     "_execution.py": "operators run one at a time here",
+    "config.py": "PyTorch has no such settings",
     "engine/explain.py": "PyTorch has no looks",
     "engine/look.py": "PyTorch has no looks",
     "fx/_symbolic_trace.py": "PyTorch cannot trace inside of a doctest",
