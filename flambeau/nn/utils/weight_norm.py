@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from ... import operators as ops
@@ -12,7 +13,7 @@ from ._swapped_weight import WeightHook
 
 __all__ = ["remove_weight_norm", "weight_norm"]
 
-norm_except_dim = ops.norm_except_dim   # programs take it from here, too
+norm_except_dim: Callable[..., Tensor] = ops.norm_except_dim    # programs take it from here, too
 
 
 class WeightNorm(WeightHook):
