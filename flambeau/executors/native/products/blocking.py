@@ -16,7 +16,7 @@ from .epilogue import ITEM, Arguments
 from .following import Follower
 from .gemm import product_kernel
 from .microkernel import Tile
-from .skinny import skinny_kernel, width_of
+from .skinny import ROWS_AHEAD, skinny_kernel, width_of
 
 PACKED = 1 << 14        # elements of B that a task packs beforehand, at least: 2 microseconds
 READ = 1 << 18          # bytes of B worth a task where there are few rows
@@ -24,7 +24,6 @@ INNER_ROWS = 16         # up to so many rows, B is read where it lies: adjacent 
 INNER_DEPTH = 192       # of at least this size
 OUTER_ROWS = 4          # or along the columns
 PAGE_COLUMNS = 1024     # where B is wide, a task has whole pages
-STEPS = 16              # and uses so many rows of B at a time
 STORING = 8             # what an element of a result of few columns costs beside its sum, in multiply-adds
 COPYING = 2             # of a vector, and what copying one that is multiplied with many does;
 BROADCASTING = 0.25     # how much more a multiply-add costs that reads an element for a single vector
@@ -248,7 +247,7 @@ def _skinny_plan(problem: Problem, kind: Kind, rows: int, turned: bool = False) 
     copied = problem.m * problem.k if _copies_rows(problem, kind) else 0
     if not inner and _is_wide(problem):
         columns = share(problem.n, max(get_threads(), -(-problem.n // max(columns, PAGE_COLUMNS))), width)
-        depth, sums = STEPS, -(-problem.m // rows) * rows * columns
+        depth, sums = ROWS_AHEAD, -(-problem.m // rows) * rows * columns
     blocks = _Blocks(copied, depth, problem.m, columns, 1, -(-problem.n // columns), Source.DIRECT)
     tasks = problem.items * blocks.column_blocks
     grain = max(1, int(tasks / (work * problem.items)))

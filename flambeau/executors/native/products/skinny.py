@@ -49,7 +49,7 @@ _ACROSS = (("ptr noalias readonly", "%words"), ("ptr", "%c"), ("i64", "%row"), (
            ("i64", "%column"), ("i64", "%right"), ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
 # What comes from memory while a core waits for one line of it, several times over:
 AHEAD = 1 << 14     # bytes of columns, rounded up,
-ROWS_AHEAD = 16     # or rows of so many columns as are computed at once
+ROWS_AHEAD = 32     # or rows of so many columns as are computed at once: those used next, where B is large
 _LINE = 64
 _INDICES = ("%i0", "%i1", "%i2")
 
