@@ -82,6 +82,14 @@ FEW: list[tuple[Any, ...]] = [
     ((1, 300, 40, 20), (13, 300, 5, 5), 1, 2),              # several units of an image
     ((4, 130, 7, 7), (16, 130, 1, 1)),
     ((2, 18, 12, 12), (2, 18, 2, 2), 4, 1),                 # grids without taps
+    ((2, 16, 37, 19), (11, 16, 3, 4), 1, (3, 0), (2, 3)),   # tiles of all heights, lines far apart
+    ((1, 600, 30, 21), (5, 600, 1, 3), 1, (0, 1)),          # some channels at a time
+    ((2, 20, 3, 8, 6), (6, 20, 2, 1, 1), 1, (1, 0, 0)),     # whole planes as one line
+    ((1, 3, 3000), (24, 3, 4), 2, 1),                       # a signal, every other result
+    ((2, 4, 42, 3), (20, 4, 3, 3)),                         # the gradient is a pixel wide,
+    ((2, 4, 40, 1), (20, 4, 3, 3), 1, 1),                   # and the result, though not the kernel
+    ((2, 4, 80, 1), (20, 4, 3, 1), (2, 1), (1, 0)),         # or all are
+    ((1, 6, 21, 5), (10, 6, 1, 3), (2, 1), (0, 3)),         # every other line
 ]
 DEPTHWISE: list[tuple[Any, ...]] = [
     ((2, 6, 11, 37), (6, 1, 3, 3), 1, 1, 1, 6),
@@ -179,6 +187,8 @@ def test_views(case: Any) -> None:
     check_all(case, [across[0], across[1], bias, across[2]], TOLERANCE)
     apart = flambeau.randn(*x.shape, 2)[..., 1]
     check_all(case, [apart, w, bias, g[:, :1].expand(g.shape)], TOLERANCE)
+    cut = [flambeau.randn(*t.shape[:-1], t.shape[-1] + 3)[..., 2:-1] for t in (x, g)]
+    check_all(case, [cut[0], w, bias, cut[1]], TOLERANCE)
 
 
 @pytest.mark.parametrize("case", PAIRS, ids=str)

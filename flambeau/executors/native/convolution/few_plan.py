@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ....graph.geometry import Geometry
@@ -11,49 +12,93 @@ from ..llvm.effort import Effort
 from ..plan import Call, Plan
 from ..products.microkernel import Tile
 from ..vectors import elements
-from .ahead import pieces
 from .few import MOST_VECTORS, NUMBERS, PHASE, POINTERS, few_module, tiles_of
 from .forward import tile_for
 from .grid import rounded
-from .problem import Problem, Three
+from .problem import Phase, Problem, Tap, Three
 
 MOST_OUTS = 16              # output channels: more fill vectors of them well enough
 _LEAST = 32             # pixels of a grid: fewer do not fill the columns of tiles
-_HELD = 24 << 10        # bytes of X: a part of the first cache
-_BUDGET = 256 << 10     # bytes of M of a unit: a part of the second cache
-_WIDEST = 1 << 21       # bytes of X for a single line of the grid, all channels together, at most
-_MOST_CHUNKS = 32       # of an image that are tried
+_HELD = 320 << 10       # bytes of what a unit reads,
+_BUDGET = 160 << 10     # and of M: parts of the second cache
+_WIDEST = 1 << 20       # bytes of M for a single line of the grid, at most
+_LARGEST = 1 << 30      # pixels of a plane: places in it are numbers of 32 bits
+_PIXELS = 256           # of a unit at least: fewer take as long to begin as to compute
+_TRIED = 64             # numbers of lines
 _RANGES = 16
 _TASK = 1e6             # multiply-adds worth a task
-# What it costs to stage a vector, and to add to one of M, in multiply-adds of a vector.
-_STAGING, _ADDING = 10.0, 8.0
 
 
 def has_few(problem: Problem, dtype: Any) -> bool:
-    """Whether there are few output channels, and pixels of lines of the source lie side by side."""
+    """Whether there are few output channels, and neighbouring pixels of the source lie side by side."""
     a, b, w = problem.phases[0].grid    # no other phase has a larger one
-    return problem.outs <= MOST_OUTS and problem.source.space[2] == 1 and problem.step == (1, 1, 1) \
-        and a * b * w >= _LEAST and _Cut(problem, 1, problem.span).size * elements(dtype).width <= _WIDEST
+    if problem.outs > MOST_OUTS or problem.step != (1, 1, 1) or a * b * w < _LEAST \
+            or problem.extents[0] * _line(problem) > _LARGEST:
+        return False
+    problem = _flattened(problem)
+    return problem.source.space[0 if _is_merged(problem) else 2] == 1 \
+        and _rows(problem) * _line(problem) * elements(dtype).width <= _WIDEST
 
 
-class _Cut:
-    """Lines of X of a unit, and what they take."""
+def reads_dense(problem: Problem) -> bool:
+    """Whether lines follow one another in the source, as tiles read them."""
+    problem = _flattened(problem)
+    return _is_dense(problem.source.space, problem.extents)
 
-    def __init__(self, problem: Problem, lines: int, span: Three) -> None:
-        grid = problem.phases[0].grid
-        self.lines = lines
-        self.rows = lines + span[0] - 1
-        self.rows_b = grid[1] + span[1] - 1
-        self.width = grid[2] + span[2] - 1
-        self.pixels = lines * self.rows_b * self.width
-        self.channel = self.rows * self.rows_b * self.width + span[2]
-        self.size = problem.ins * self.channel
-        self.ins = problem.ins
 
-    def each(self, width: int) -> int:
-        """Channels that X has at a time."""
-        most = max(1, _HELD // width // self.channel)
-        return -(-self.ins // -(-self.ins // most))
+def _is_dense(space: Three, extents: Three) -> bool:
+    """Whether lines of adjacent elements follow one another."""
+    wanted = extents[1] * extents[2], extents[2], 1
+    return all(n == 1 or s == apart for n, s, apart in zip(extents, space, wanted))
+
+
+def _line(problem: Problem) -> int:
+    return problem.extents[1] * problem.extents[2]
+
+
+def _is_merged(problem: Problem) -> bool:
+    """Whether lines are of a single pixel, here and in the target: several are delivered as one."""
+    return _line(problem) == 1 and all(
+        p.grid[1:] == (1, 1) and all(shift == problem.before[1:] for shift in _shifts(p))
+        for p in problem.phases)
+
+
+def _lines(phase: Phase) -> list[int]:
+    """The lines that the taps of a phase meet: all equally far apart."""
+    return sorted({tap.offset[0] for tap in phase.taps})
+
+
+def _shifts(phase: Phase) -> list[tuple[int, int]]:
+    """And within the lines: rows of the product."""
+    return sorted({tap.offset[1:] for tap in phase.taps})
+
+
+def _rows(problem: Problem) -> int:
+    return problem.outs * sum(len(_shifts(phase)) for phase in problem.phases)
+
+
+def _flattened(problem: Problem) -> Problem:
+    """The same with lines of a single pixel: of a signal, or where no tap leaves its own place in a line."""
+    (a, b, w), (_, before_b, before_w) = problem.extents, problem.before
+    grids = [phase.grid for phase in problem.phases]
+    if a == b == 1 and all(grid[:2] == (1, 1) for grid in grids) and problem.span[:2] == (1, 1) \
+            and problem.before[:2] == (0, 0):
+        return _turned(problem, w, problem.source.space[2], problem.positions[2], before_w, 2, 1)
+    if len(grids) == 1 and grids[0][1:] == (b, w) and _shifts(problem.phases[0]) == [(before_b, before_w)] \
+            and _is_dense(problem.source.space, problem.extents) and _is_dense(problem.positions, grids[0]):
+        return _turned(problem, a * b * w, 1, 1, problem.before[0] * b * w, 0, b * w)
+    return problem
+
+
+def _turned(problem: Problem, extent: int, apart: int, position: int, before: int, along: int,
+            times: int) -> Problem:
+    """Of the dimension ``along`` alone, of which a step is so many pixels."""
+    phases = tuple(
+        Phase((math.prod(p.grid), 1, 1), p.target,
+              tuple(Tap((tap.offset[along] * times, 0, 0), tap.weight) for tap in p.taps))
+        for p in problem.phases)
+    return problem._replace(extents=(extent, 1, 1), source=problem.source._replace(space=(apart, 1, 1)),
+                            before=(before, 0, 0), phases=phases, positions=(position, 1, position))
 
 
 @kernel("convolve_few", "convolution_few", effort=Effort.FEW)
@@ -62,79 +107,83 @@ def _convolve(name: str, bias: bool, step: int) -> str:
     return few_module(e, tile_for(e), bias, step)
 
 
-def _cut(problem: Problem, tile: Tile) -> _Cut:
-    """The lines of a unit that cost least for each line of the grid.
+def _cut(problem: Problem, tile: Tile, tasks: int) -> int:
+    """The lines of a unit: M fits into the cache, all threads have some, and tiles are full.
 
-    Few of them are staged again and again, many leave room for few channels in X.
+    As few as these allow: what a unit reads, and M, are then still in the cache.
     """
-    taps, grid, size = sum(len(p.taps) for p in problem.phases), problem.phases[0].grid[0], tile.itemsize
-    rows, span = problem.outs * len(problem.phases), problem.span
-    columns = next(t.columns for t in tiles_of(tile) if t.rows >= min(problem.outs, tile.rows))
+    grid, line = problem.phases[0].grid[0], _line(problem)
+    rows = problem.outs * len(_shifts(problem.phases[0]))
+    columns = next((t.columns for t in reversed(tiles_of(tile)) if t.rows <= rows), 1)
+    size = max(1, _rows(problem) * line * tile.itemsize)
+    most = max(1, min(_BUDGET // size, grid // -(-tasks // problem.batch)))
+    least = min(most, -(-_PIXELS // line))
 
-    def cost(cut: _Cut) -> float:
-        pixels = rounded(cut.pixels, columns)
-        adding = _ADDING * rows * pixels / cut.each(size)
-        return (taps * problem.outs * pixels + _STAGING * cut.channel + adding) * -(-grid // cut.lines)
+    def cost(lines: int) -> tuple[int, int]:
+        whole, rest = divmod(grid, lines)
+        return rounded(lines * line, columns) * whole + rounded(rest * line, columns), lines
 
-    least = -(-grid // max(1, _BUDGET // size // (rows * _Cut(problem, 1, span).pixels)))
-    chunks = range(least, max(least, min(grid, _MOST_CHUNKS)) + 1)
-    return min((_Cut(problem, -(-grid // n), span) for n in chunks), key=cost)
+    return min(range(least, most + 1, -(-most // _TRIED)), key=cost)
+
+
+def _each(problem: Problem, rows: int, itemsize: int) -> int:
+    """How many channels a unit reads at a time."""
+    most = max(1, _HELD // (itemsize * rows * _line(problem)))
+    return -(-problem.ins // -(-problem.ins // most))
 
 
 def few_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometry, Geometry | None]) -> Plan:
     """The plan of a problem. ``operands``: source, weight and bias."""
-    e = elements(dtype)
+    e, problem = elements(dtype), _flattened(problem)
     tile = tile_for(e)
-    cut = _cut(problem, tile)
-    each = cut.each(e.width)
-    chunks = -(-problem.phases[0].grid[0] // cut.lines)
-    ranges = max(1, min(problem.batch * chunks, _RANGES, int(problem.products / problem.groups / _TASK)))
-    panel = rounded(problem.outs, tile.rows) * problem.ins * e.width
-    x_at = rounded(panel * sum(len(phase.taps) for phase in problem.phases), 64)
-    spare = MOST_VECTORS * e.lanes + cut.width     # what tiles read and write behind the last pixel
-    x_size = each * cut.channel + cut.rows_b * cut.width * problem.span[0] + spare
-    m_at = x_at + rounded(x_size * e.width, 64)
+    tasks = max(1, min(_RANGES, int(problem.products / problem.groups / _TASK)))
+    grid, line = problem.phases[0].grid[0], _line(problem)
+    lines, merged = _cut(problem, tile, tasks), _is_merged(problem)
+    x_rows, chunks = lines + problem.span[0] - 1, -(-grid // lines)
+    ranges = min(problem.batch * chunks, tasks)
     # Rows an odd number of vectors apart do not meet in the same sets of the cache.
-    m_step = rounded(cut.pixels + spare, 2 * e.lanes) + e.lanes
-    m_phase = rounded(problem.outs, tile.rows) * m_step
-    positions, target, source = problem.positions, problem.target, problem.source
-    left, first = min(max(problem.before[2], 0), cut.width), max(-problem.before[2], 0)
-    middle = max(0, min(cut.width - left, problem.extents[2] - first))
+    m_step = rounded(lines * line + MOST_VECTORS * e.lanes, 2 * e.lanes) + e.lanes
+    m_phase = problem.outs * max(len(_shifts(phase)) for phase in problem.phases) * m_step
+    m_at, table = _table(problem, e.width)
+    target, source, positions = problem.target, problem.source, problem.positions
+    along = positions[0 if merged else 2]
     x, weight, bias = operands
     given: dict[str, Argument] = {
         "source": lambda w: w.input(0, x), "weight": lambda w: w.input(1, weight),
         "bias": (lambda w: w.input(2, bias)) if bias is not None else (lambda w: w.constant(0)),
         "target": lambda w: w.output(0), "batch": problem.batch, "groups": problem.groups, "ranges": ranges,
-        "chunks": chunks, "lines": cut.lines, "channels": problem.ins, "each": each, "outs": problem.outs,
-        "phases": len(problem.phases), "s_n": source.batch, "s_group": source.group, "s_c": source.channel,
-        "s_a": source.space[0], "s_b": source.space[1], "extent_a": problem.extents[0],
-        "extent_b": problem.extents[1], "before_a": problem.before[0], "before_b": problem.before[1],
-        "first": first, "left": left, "middle": middle, "right": cut.width - left - middle,
-        "x_rows": cut.rows, "x_rows_b": cut.rows_b, "x_w": cut.width, "x_c": cut.channel,
+        "chunks": chunks, "lines": lines, "channels": problem.ins,
+        "each": _each(problem, x_rows, e.itemsize), "outs": problem.outs, "phases": len(problem.phases),
+        "s_n": source.batch, "s_group": source.group, "s_c": source.channel,
+        "extent_b": problem.extents[1], "extent_w": problem.extents[2], "merged": int(merged),
+        "line": line, "plane": problem.extents[0] * line,
         "w_out": problem.weight.batch, "w_in": problem.weight.channel, "w_group": problem.weight.group,
-        "x_at": x_at, "m_at": m_at, "m_phase": m_phase, "m_step": m_step, "t_n": target.batch,
-        "t_group": target.group, "t_c": target.channel, "t_a": positions[0], "t_b": positions[1],
-        "t_w": positions[2],
-        **pieces("in", e, source, problem.extents, 1, chunks == 1),
-        **pieces("out", e, target, problem.phases[0].grid, 1, chunks == 1)}
-    step = 1 if all(p.grid[2] == 1 for p in problem.phases) else positions[2]
+        "m_at": m_at, "m_phase": m_phase, "m_step": m_step, "t_n": target.batch, "t_group": target.group,
+        "t_c": target.channel, "t_a": positions[0], "t_b": positions[1], "t_w": along}
+    step = 1 if not merged and all(p.grid[2] == 1 for p in problem.phases) else along
     function = _convolve(e.name, bias is not None, step if step in (1, 2) else 0)
-    call = Call(function, words(POINTERS, NUMBERS, given, _table(problem, cut, panel)),
-                ranges * problem.groups, scratch=m_at + len(problem.phases) * m_phase * e.width)
+    call = Call(function, words(POINTERS, NUMBERS, given, table), ranges * problem.groups,
+                scratch=m_at + len(problem.phases) * m_phase * e.width)
     moved = sum(g.numel * g.dtype.itemsize for g in operands if g is not None)
     return Plan([call], flops=2.0 * problem.products, traffic=float(2 * moved))
 
 
-def _table(problem: Problem, cut: _Cut, panel: int) -> list[int]:
-    """Phases, and of each its taps; ``panel``: bytes of the weights of a tap."""
+def _table(problem: Problem, width: int) -> tuple[int, list[int]]:
+    """The bytes of all panels of weights, and phases, each with its lines and shifts."""
     heads: list[int] = []
     tails: list[int] = []
-    before = 0
+    before, line = 0, _line(problem)
     for phase in problem.phases:
-        count, at = len(phase.taps), len(PHASE) * len(problem.phases) + len(tails)
-        tails += [(tap.offset[0] * cut.rows_b + tap.offset[1]) * cut.width + tap.offset[2]
-                  for tap in phase.taps]
-        tails += [tap.weight for tap in phase.taps]
-        heads += [count, at, at + count, before * panel, phase.target, *phase.grid]
-        before += count
-    return heads + tails
+        lines, shifts, at = _lines(phase), _shifts(phase), len(PHASE) * len(problem.phases) + len(tails)
+        places = {tap.offset: tap.weight for tap in phase.taps}
+        offset = apart = w_line = 0
+        if lines:
+            offset = (lines[0] - problem.before[0]) * line
+        if len(lines) > 1:
+            apart = (lines[1] - lines[0]) * line
+            w_line = places[(lines[1], *shifts[0])] - places[(lines[0], *shifts[0])]
+        for b, w in shifts:
+            tails += [b - problem.before[1], w - problem.before[2], places[(lines[0], b, w)]]
+        heads += [len(lines), offset, apart, w_line, len(shifts), at, before, phase.target, *phase.grid]
+        before += rounded(len(phase.taps) * problem.outs * problem.ins * width, 64)
+    return before, heads + tails

@@ -12,7 +12,7 @@ from ....layouts import reads_last
 from ..convolution import planes
 from ..convolution.depthwise import depthwise_plan, depthwise_weight_plan
 from ..convolution.depthwise_rows import has_rows, has_weight_rows, rows_plan, rows_weight_plan
-from ..convolution.few_plan import MOST_OUTS, few_plan, has_few
+from ..convolution.few_plan import MOST_OUTS, few_plan, has_few, reads_dense
 from ..convolution.forward import beside_in, product_plan
 from ..convolution.point_plan import has_points, point_plan
 from ..convolution.problem import Problem, forward_problem, input_problem
@@ -85,12 +85,15 @@ def _mode(problem: Problem, volume: int, dtype: Any) -> str:
     return "narrow" if problem.ins < _NARROW and len(problem.phases) == 1 else "taps"
 
 
-def _kind(problem: Problem, mode: str, dtype: Any) -> str:
-    """Which kernels compute a forward product or a gradient by the input."""
+def _kind(problem: Problem, mode: str, dtype: Any, source: Geometry) -> str:
+    """Which kernels compute a forward product or a gradient by the input; ``copied``: few, of a copy."""
     if _is_depthwise(problem):
         return "rows" if has_rows(problem) else "depthwise"
     if winograd_of(mode) is None and has_few(problem, dtype):
-        return "few"
+        if reads_dense(problem):
+            return "few"
+        if not source.is_contiguous:
+            return "copied"
     return "product"
 
 
@@ -116,10 +119,12 @@ def _forward(signature: Signature) -> Plan | None:
     copies = _copies((x, weight), signature.outputs[0])
     if copies is not None and (_is_small(problem) or mode == "narrow"):
         return plan_by_copies(_forward, signature, copies)
-    kind = _kind(problem, mode, dtype)
-    if mode == "narrow" and kind in ("few", "product") and dtype in _WHOLE \
+    kind = _kind(problem, mode, dtype, x)
+    if mode == "narrow" and kind in ("few", "copied", "product") and dtype in _WHOLE \
             and planes.has_planes(problem, volume, dtype):
         return planes.forward_plan(problem, dtype, (x, weight, bias))
+    if kind == "copied":
+        return plan_by_copies(_forward, signature, [0])
     return _plan(kind, problem, dtype, (x, weight, bias), volume, mode, False)
 
 
@@ -150,7 +155,9 @@ def _input(signature: Signature) -> Plan | None:
     if copies is not None and _is_small(problem):
         return plan_by_copies(_input, signature, copies)
     mode = _mode(problem, volume or _beside(problem, weight), dtype)
-    kind = _kind(problem, mode, dtype)
+    kind = _kind(problem, mode, dtype, grad)
+    if kind == "copied":
+        return plan_by_copies(_input, signature, [0])
     return _plan(kind, problem, dtype, (grad, weight, None), volume, mode, True)
 
 
