@@ -49,7 +49,7 @@ def tiles_of(tile: Tile) -> list[Tile]:
     """Tiles of results: the fewer rows, the more vectors. Registers hold these, the pixels and a weight."""
     room = machine().registers
     return [tile._replace(rows=n, vectors=min(MOST_VECTORS, (room - 1) // (n + 1)))
-            for n in (1, 2, 3, 6, 9, 12) if 2 * n < room - 2]
+            for n in (1, 2, 3, 4, 6, 9, 12) if 2 * n < room - 2]
 
 
 def few_module(e: Elements, tile: Tile, bias: bool, step: int) -> str:
