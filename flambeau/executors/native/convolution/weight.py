@@ -41,6 +41,9 @@ _LARGE = 4 << 20
 # What it costs to bring a vector into V, to stage one of gradients, and to add to one of sums, in products.
 _COSTS = 4.0, 6.0, 5.0
 _TILE_COSTS = 8.0, 8.0, 13.0
+# Gradients that are read where they lie are read for each block of channels: where these are as narrow as
+# that, it costs what staging does.
+_NARROW_BLOCK = 16
 
 
 @kernel("add_up", "convolution_gradient", effort=Effort.FEW)
@@ -118,7 +121,8 @@ class Blocking:
         """
         best, least = 0, float("inf")
         filling, staging, adding = _TILE_COSTS if tiles else _COSTS
-        staging = 0.0 if self.there else staging
+        if self.there and self.columns > _NARROW_BLOCK:
+            staging = 0.0
         for blocks in {-(-self.blocks // n) for n in (1, 2, 4, 8)}:
             for slice_ in {min(self.padded_outs, n) for n in (64, 128, 256, 512)}:
                 if tiles:
