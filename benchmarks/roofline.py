@@ -45,7 +45,7 @@ from roofline_rows import ROWS, Row
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 0.4       # for a row, in one process and round,
 FEWEST = 5          # or so many looks
-LEAST = 1e-3        # seconds of work between two looks
+LEAST = 4e-3        # seconds of work between two looks
 ROUNDS = 2
 TRIES = 8           # of a peak, each time
 COPIED = 64 << 20   # bytes
@@ -146,7 +146,7 @@ class Machine:
 
     def peaks(self) -> Peaks:
         """What is reached now."""
-        steps = 1 << 20     # milliseconds, of which starting the threads is little
+        steps = 1 << 22     # some 14 milliseconds, of which starting the threads is little
         arithmetic = self._best(lambda i: self._multiply_adds(0, steps, ctypes.addressof(self._word),
                                                               ctypes.addressof(self._sums[i])))
         moved = 2.0 * self._part * self.count
