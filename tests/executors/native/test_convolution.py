@@ -236,11 +236,12 @@ def test_another_shape_compiles_nothing() -> None:
             results(function, arrays, "native")
         return {text for text in TEXTS if "@convolve" in text or "@pack_weights" in text
                 or "@add_up" in text or "@finish" in text or "@depthwise" in text}
-    # One of each way: Winograd's two, taps of strides 1 and 2, single taps (also of every other pixel), few
-    # channels (in planes, or gathered), more taps than a vector has lanes, few results.
-    for case in (CASES[0], CASES[-1], CASES[6], ((2, 20, 3, 3), (20, 20, 3, 3)), CASES[9], *CASES[13:15],
-                 CASES[-4], CASES[10], CASES[22], *POINTS[:2], *FEW[:2],
-                 *DEPTHWISE[:2]):
+    # One of each way: Winograd's two, taps of strides 1 and 2, single taps (also of every other pixel, of
+    # small images, and of few output channels), few channels (in planes, or gathered), more taps than a
+    # vector has lanes, few results.
+    for case in (CASES[0], CASES[-1], CASES[6], ((2, 20, 3, 3), (20, 20, 3, 3)), CASES[9],
+                 ((4, 66, 5, 5), (35, 66, 1, 1), 2), ((3, 100, 9, 9), (16, 100, 1, 1)), *CASES[13:15],
+                 CASES[-4], CASES[10], CASES[22], *POINTS[:2], *FEW[:2], *DEPTHWISE[:2]):
         known = run(case)
     for case in (*CASES[1:6], CASES[7], CASES[8], CASES[15], CASES[-2], CASES[-6], *POINTS[2:6],
                  FEW[2], FEW[4], FEW[9], ((1, 3, 29, 50), (3, 1, 3, 9), 1, 1, 1, 3)):
