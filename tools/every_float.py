@@ -26,6 +26,7 @@ CHUNK = 1 << 20
 PATTERNS = 1 << 32
 SMALLEST = 2.0 ** -126      # normal
 BEYOND = 2.0 ** 128         # what follows the largest float
+PI = np.longdouble("3.14159265358979323846264338327950288")
 
 
 class Function(NamedTuple):
@@ -59,12 +60,25 @@ def named(name: str, exact: Callable[[Any], Any], allowed: float = 2.0) -> Funct
 def digamma(x: Any) -> Any:
     """By reflection below 0, of what is left of the next integer: SciPy's angle there is rounded.
 
-    Next to zeros terms cancel until the last digits of doubles are left, here as in generated code.
+    Next to zeros terms cancel until the last digits of doubles are left: there they have more digits.
     """
-    below = x < 0
-    left = x - np.rint(x)
-    turned = np.where(left == 0, np.nan, np.pi / np.tan(np.pi * left))
-    return scipy.special.psi(np.where(below, 1 - x, x)) - np.where(below, turned, 0)
+    below, left = x < 0, x - np.rint(x)
+    turned = np.pi / np.tan(np.pi * np.where(left == 0, np.nan, left))
+    found = scipy.special.psi(np.where(below, 1 - x, x)) - np.where(below, turned, 0)
+    near = below & (np.abs(found) < 1e-3)
+    found[near] = _digamma_below_zero(x[near].astype(np.longdouble))
+    return found
+
+
+def _digamma_below_zero(x: Any) -> Any:
+    """By recurrence, and the first terms of the asymptotic series."""
+    y = 1 - x + 40
+    total = -sum(1 / (y - k) for k in range(1, 41))
+    square = 1 / (y * y)
+    total += np.log(y) - 0.5 / y - square * (1 / np.longdouble(12) - square * (
+        1 / np.longdouble(120) - square / 252))
+    turn = PI * (x - np.rint(x))
+    return total - PI * np.cos(turn) / np.sin(turn)
 
 
 def power(exponent: float) -> Function:
