@@ -12,8 +12,8 @@ from typing import Any
 
 from .llvm.build import Function, Value, vector
 from .llvm.emitter import BFLOAT16, FLOAT64, Unsupported, memory_type
+from .llvm.lanes import FLOATING, compute_type, element_at, read_lanes, shuffle, transpose, write_lanes
 from .llvm.machine import machine
-from .products.lanes import FLOATING, compute_type, element_at, read_lanes, shuffle, transpose, write_lanes
 from .products.microkernel import local_array
 
 

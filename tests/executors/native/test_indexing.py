@@ -12,7 +12,7 @@ from flambeau import Tensor, config
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native.templates import nest
+from flambeau.executors.native.movement import spaces
 from tests.executors.native.agreement import check, compiled, forget
 
 SHAPES = [(1,), (9,), (17, 33), (40, 64), (3, 5, 7), (6, 1, 16)]
@@ -215,7 +215,7 @@ def test_bad_indices(bad: int) -> None:
 
 
 def test_tasks_do_not_change_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nest, "TASK_BYTES", 64)
+    monkeypatch.setattr(spaces, "TASK_BYTES", 64)
     flambeau.manual_seed(1)
     x, index = flambeau.randn(50, 130), positions(0, 50, 40)
     wide = positions(0, 50, 300, 130)

@@ -12,7 +12,7 @@ from flambeau import Tensor, config
 pytest.importorskip("llvmlite")
 
 from flambeau.executors.native.llvm import notes
-from flambeau.executors.native.templates import nest
+from flambeau.executors.native.movement import spaces
 from tests.executors.native.agreement import check, compiled, forget
 
 F = flambeau.nn.functional
@@ -81,7 +81,7 @@ def test_bad_targets(bad: int) -> None:
 
 
 def test_tasks_do_not_change_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nest, "TASK_BYTES", 64)
+    monkeypatch.setattr(spaces, "TASK_BYTES", 64)
     monkeypatch.setattr(notes, "keep", lambda key, note: None)     # of the same graphs in fewer tasks
     for shape in ((1000, 17), (2, 5, 33, 7)):
         for reduction in ("mean", "none"):

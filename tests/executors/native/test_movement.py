@@ -13,7 +13,7 @@ from flambeau import Tensor, config
 pytest.importorskip("llvmlite")
 
 from flambeau.executors.native.fusion import traits
-from flambeau.executors.native.templates import copying, nest
+from flambeau.executors.native.movement import copying, spaces
 from tests.executors.native.agreement import check, compiled, forget
 
 F = flambeau.nn.functional
@@ -211,7 +211,7 @@ def test_large_transpositions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_tasks_do_not_change_results(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut into as many tasks as possible."""
-    monkeypatch.setattr(nest, "TASK_BYTES", 64)
+    monkeypatch.setattr(spaces, "TASK_BYTES", 64)
     x = numbers(70, 90)
     forget()
     for name, function in ORDERS[:4]:

@@ -11,7 +11,7 @@ from flambeau import Tensor
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native.templates import nest
+from flambeau.executors.native.movement import spaces
 from tests.executors.native.agreement import check, forget
 
 SHAPES = [(1,), (33,), (17, 40), (3, 5, 7), (2, 9, 1, 600)]
@@ -63,7 +63,7 @@ def test_extremes_of_what_is_no_number() -> None:
 
 
 def test_tasks_do_not_change_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nest, "TASK_BYTES", 64)
+    monkeypatch.setattr(spaces, "TASK_BYTES", 64)
     x = numbers(40, 30, 700)
     for d in range(3):
         check(lambda v, d=d: [v.cumsum(d), v.cummax(d)], [x], "cumsum", 2e-6)

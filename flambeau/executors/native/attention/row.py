@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from ..llvm.build import Module, Value, Variable
 from ..llvm.emitter import Dtype
-from ..products.lanes import sums_of
+from ..llvm.lanes import sums_of
 from .arguments import SIZES, Arguments, Head, Names
 from .tiles import Parts
 

@@ -21,8 +21,8 @@ import numpy as np
 from ..llvm.build import Module
 from ..llvm.code import is_noted, kernel
 from ..llvm.emitter import element
+from ..movement.copying import define_run
 from ..programs.objects import address_of, check_array_layout
-from ..templates.copying import define_run
 
 COUNT, EXTENTS, ROWS, TABLE, WIDTH, OFFSETS, OFFSET_WIDTH, POSITIONS, WAYS = 0, 1, 4, 5, 6, 7, 8, 9, 10
 WAY_WORDS = 5

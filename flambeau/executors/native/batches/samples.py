@@ -18,6 +18,7 @@ from ....graph.storage import Storage
 from ..llvm.build import Function, Module
 from ..llvm.code import kernels
 from ..llvm.effort import Effort
+from ..movement.copying import define_run
 from ..programs.objects import (
     DATA_AT,
     DIMENSIONS_AT,
@@ -32,7 +33,6 @@ from ..programs.objects import (
     slot_of,
     table_of,
 )
-from ..templates.copying import define_run
 
 # Words of the memory, and what the table of Python's has.
 PYTHON, STORAGE, GEOMETRY, REQUIRES_GRAD, BASE = range(5)

@@ -24,9 +24,9 @@ from collections.abc import Callable
 
 from ..arguments import Registers, entry, registers
 from ..llvm.build import Function, Module, vector
+from ..llvm.lanes import shuffle
 from ..llvm.machine import machine
 from ..products.ahead import SECOND_CACHE
-from ..products.lanes import shuffle
 from ..products.microkernel import Accumulators, Tile
 from ..vectors import Elements, arithmetic
 

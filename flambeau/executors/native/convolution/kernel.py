@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from ..arguments import Registers, entry, registers
 from ..llvm.build import Function, Module
+from ..llvm.lanes import shuffle
 from ..products.ahead import Beyond
-from ..products.lanes import shuffle
 from ..products.microkernel import Accumulators, Tile, accumulate
 from ..vectors import Elements, Pairs, arithmetic, kept, transposed
 from .ahead import AHEAD_NUMBERS, Ahead, Walks

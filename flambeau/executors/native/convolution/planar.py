@@ -20,9 +20,9 @@ from collections.abc import Callable
 
 from ..arguments import entry, registers
 from ..llvm.build import Function, Module, Value
+from ..llvm.lanes import sums_of
 from ..llvm.machine import machine
 from ..products.ahead import SECOND_CACHE
-from ..products.lanes import sums_of
 from ..products.microkernel import Accumulators, Tile, spilled
 from ..products.packing import packer, padded_in_code
 from ..vectors import Elements, arithmetic, kept

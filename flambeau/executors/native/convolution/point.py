@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from ..arguments import Registers, registers
 from ..llvm.build import Function, Module
+from ..llvm.lanes import shuffle
 from ..products.ahead import begin
-from ..products.lanes import shuffle
 from ..products.microkernel import Accumulators, Tile, accumulate
 from ..products.packing import packer, padded_in_code
 from ..vectors import Elements, pixels_apart, pixels_between

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from ..arguments import Registers, registers
 from ..llvm.build import Function, Module
-from ..products.lanes import gather_lanes
+from ..llvm.lanes import gather_lanes
 from ..vectors import Elements, arithmetic
 
 SPACE = ("space_a", "space_b", "space_w", "s_outer", "s_inner", "s_a", "s_b", "s_w", "inner", "out_a",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from ..movement.spaces import even
 from ..quantity import whole
-from ..templates.nest import even
 
 ELEMENT_INSTRUCTION = 0.012   # nanoseconds for one element in one instruction of a kernel
 SHARED = 10_000.0             # nanoseconds: from here on a second thread pays, where one helps anyway

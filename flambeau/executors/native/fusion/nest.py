@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import prod
 
 from ..llvm.emitter import Dtype
+from ..movement.spaces import even
 from ..quantity import whole
-from ..templates.nest import even
 from .structure import ADJACENT, ELEMENT, FLAT, ONE, REPEATED, ROW, SHORT, STRIDED, Input
 from .traits import Space
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..arguments import Registers
 from ..llvm.build import Function, Value, Variable
-from ..products.lanes import gather_lanes
+from ..llvm.lanes import gather_lanes
 from ..vectors import Elements, transposed
 
 # Of each operand: how far apart matrices, rows and columns lie; of a dense one how far it is to its rows and

@@ -8,8 +8,8 @@ from ..llvm.build import Module
 from ..llvm.code import kernel
 from ..llvm.effort import Effort
 from ..llvm.emitter import Dtype
+from ..llvm.lanes import element_at
 from .items import item_of, item_offset
-from .lanes import element_at
 from .microkernel import tile_of
 from .packing import packer, padded_in_code
 from .packing_pairs import pair_packer

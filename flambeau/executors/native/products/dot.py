@@ -8,8 +8,8 @@ from ..llvm.build import Function, Module
 from ..llvm.code import kernels
 from ..llvm.effort import Effort
 from ..llvm.emitter import Dtype
+from ..llvm.lanes import compute_type, element_at, read_lanes
 from ..llvm.machine import machine
-from .lanes import compute_type, element_at, read_lanes
 
 CHUNK = 1 << 15     # elements
 _SUMS = 8           # accumulators, so that additions need not wait for each other

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Protocol
 
 from ..llvm.build import Function, Value
 from ..llvm.emitter import Dtype
+from ..llvm.lanes import compute_type, element_at, gather_lanes, read_lanes
 from ..plan import Words
-from .lanes import compute_type, element_at, gather_lanes, read_lanes
 
 ITEM = 3  # dimensions of a batch
 

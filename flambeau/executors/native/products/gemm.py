@@ -23,12 +23,12 @@ from typing import NamedTuple
 from ..llvm.build import Function, Module
 from ..llvm.code import kernel
 from ..llvm.effort import Effort
+from ..llvm.lanes import element_at
 from ..llvm.machine import machine
 from .ahead import STATE, Beyond, begin
 from .arguments import Kind, Rows, Source, Word
 from .following import follow
 from .items import item_of, item_offset
-from .lanes import element_at
 from .microkernel import local_array
 from .packing import packer, padded_in_code
 from .packing_pairs import pair_packer

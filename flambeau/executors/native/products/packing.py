@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from ..llvm.build import Function, Module, Value
 from ..llvm.emitter import Dtype
-from ..llvm.machine import machine
-from .lanes import (
+from ..llvm.lanes import (
     compute_type,
     element_at,
     read_first,
@@ -25,6 +24,7 @@ from .lanes import (
     transpose,
     write_first,
 )
+from ..llvm.machine import machine
 
 PACK = (("ptr", "%source"), ("ptr noalias", "%panel"), ("i64", "%count"), ("i64", "%depth"),
         ("i64", "%across"), ("i64", "%along"))

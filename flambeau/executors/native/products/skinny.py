@@ -24,12 +24,7 @@ from __future__ import annotations
 from ..llvm.build import Function, Module
 from ..llvm.code import kernel
 from ..llvm.effort import Effort
-from ..llvm.machine import machine
-from .arguments import Kind, Word
-from .epilogue import Place
-from .following import follow
-from .items import item_of, item_offset
-from .lanes import (
+from ..llvm.lanes import (
     element_at,
     read_lanes,
     scatter_lanes,
@@ -38,6 +33,11 @@ from .lanes import (
     transpose,
     write_lanes,
 )
+from ..llvm.machine import machine
+from .arguments import Kind, Word
+from .epilogue import Place
+from .following import follow
+from .items import item_of, item_offset
 
 _COPY = (("ptr", "%source"), ("ptr noalias", "%target"), ("i64", "%depth"), ("i64", "%stride"))
 _TASK = (("ptr noalias readonly", "%words"), ("ptr noalias", "%scratch"), ("i64", "%cb"), ("i64", "%i0"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..llvm.build import Function, Module
+from ..llvm.lanes import element_at, gather_lanes, read_lanes, scatter_lanes, write_lanes, write_past
 from ..llvm.machine import machine
 from .ahead import LINE, Walk
 from .arguments import Kind, Word
 from .epilogue import Place
-from .lanes import element_at, gather_lanes, read_lanes, scatter_lanes, write_lanes, write_past
 from .microkernel import Accumulators, Tile, accumulate, finish_spilled, is_whole, spilled
 
 _TILE = (("ptr noalias readonly", "%words"), ("ptr", "%a"), ("ptr", "%b"), ("ptr", "%c"), ("i64", "%depth"),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ..llvm.build import Function, Module, Value
 from ..llvm.emitter import Dtype
-from ..products.lanes import read_lanes, write_lanes
+from ..llvm.lanes import read_lanes, write_lanes
 from ..products.microkernel import Accumulators, Tile, accumulate, finish, tile_of
 from ..products.packing import packer, padded_in_code
 

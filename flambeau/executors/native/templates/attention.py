@@ -17,10 +17,10 @@ from ..attention.tiles import KEYS
 from ..llvm.code import kernel, kernels
 from ..llvm.effort import Effort
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype
+from ..movement.spaces import EVEN
 from ..plan import Call, Plan, Words
 from ..products.microkernel import tile_of
 from ..quantity import least, whole
-from .nest import EVEN
 
 _OPERANDS = ("grad", "query", "key", "value", "mask", "kept")
 _TYPES = (FLOAT32, FLOAT64, BFLOAT16, FLOAT16)

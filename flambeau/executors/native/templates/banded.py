@@ -19,9 +19,9 @@ from ..llvm.code import kernel
 from ..llvm.effort import Effort
 from ..llvm.emitter import FLOAT32, FLOAT64, Dtype, register_type
 from ..llvm.machine import machine
+from ..movement.spaces import Nest, Row, Space, fused, rank_for, split
 from ..plan import Call, Plan, Words
 from .movement import Template
-from .nest import Nest, Row, Space, fused, rank_for, split
 
 MOST = 4            # taps of one go
 WIDE = 8            # taps that are worth a product of lines

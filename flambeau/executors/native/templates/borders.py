@@ -14,10 +14,10 @@ from ...borders import border_runs
 from ..llvm.build import Module
 from ..llvm.code import kernel
 from ..llvm.emitter import element
+from ..movement.copying import Place, define_run, pointers, words_of
+from ..movement.spaces import Nest, fused, rank_for, split
 from ..plan import Call, Plan
-from .copying import Place, define_run, pointers, words_of
 from .movement import bytes_moved
-from .nest import Nest, fused, rank_for, split
 
 RUNS = 3    # of a row: before, inside, behind
 FIRST = 4   # the word at which they begin, four words each

@@ -11,10 +11,10 @@ from ....graph.node import Signature
 from ..llvm.build import Module
 from ..llvm.code import kernel
 from ..llvm.emitter import element
+from ..movement.spaces import Nest, Space, fused, rank_for, split
 from ..plan import Call, Plan, Words
 from .indexing import expanded
 from .movement import Template, number_for
-from .nest import Nest, Space, fused, rank_for, split
 
 STRIP = 4096   # columns of a block where an operand is the same in all rows
 

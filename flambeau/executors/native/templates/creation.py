@@ -19,10 +19,10 @@ from ..llvm.emitter import (
     memory_type,
     register_type,
 )
+from ..movement.copying import Place, bits_of, filled
+from ..movement.spaces import Nest, Space, fused, rank_for, split
 from ..plan import Call, Plan, Words
-from .copying import Place, bits_of, filled
 from .movement import Template, bytes_moved
-from .nest import Nest, Space, fused, rank_for, split
 
 _HALF = (FLOAT16, BFLOAT16)
 _REAL = (FLOAT32, FLOAT64, *_HALF)

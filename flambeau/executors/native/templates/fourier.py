@@ -21,7 +21,9 @@ from ....graph.strides import row_major_strides
 from ..llvm.build import Module
 from ..llvm.code import kernel
 from ..llvm.emitter import FLOAT32, FLOAT64, Dtype
+from ..llvm.floats import Floats
 from ..llvm.machine import machine
+from ..movement.spaces import fused
 from ..plan import Call, Plan, Words
 from .fourier_stages import (
     EACH,
@@ -36,9 +38,7 @@ from .fourier_stages import (
     write,
     write_table,
 )
-from .lanes import Lanes
 from .movement import Template
-from .nest import fused
 
 LONGEST = 1 << 14   # both buffers of the longest fit the second cache
 FEWEST = 4          # signals that are worth it, of any length
@@ -163,7 +163,7 @@ def _kernel(kind: str, dtype: Dtype, lie_along: tuple[bool, bool]) -> str:
     transform = define_transform(module, dtype)
     groups = 1 if kind == "c2c" else 2
     with module.kernel("fourier") as f:
-        v = Lanes(f, dtype)
+        v = Floats(f, dtype)
         with f.loop(f.begin, f.end) as task:
             first = f.mul(task, groups * v.count)
             rows = [Signals(v, f.add(first, k * v.count), k, lie_along) for k in range(groups)]
@@ -180,7 +180,7 @@ def _kernel(kind: str, dtype: Dtype, lie_along: tuple[bool, bool]) -> str:
 class Signals:
     """The signals of one vector. Lanes beyond the last signal do the same as the last."""
 
-    def __init__(self, v: Lanes, first: str, group: int, lie_along: tuple[bool, bool]) -> None:
+    def __init__(self, v: Floats, first: str, group: int, lie_along: tuple[bool, bool]) -> None:
         f = self.f = v.f
         self.v, self.lie_along = v, lie_along
         count = f.word(SIGNALS)
@@ -238,7 +238,7 @@ class Signals:
 
 
 @contextmanager
-def _blocks(v: Lanes, along: bool, parts: int, end: str) -> Iterator[tuple[str, int, str, list[str]]]:
+def _blocks(v: Floats, along: bool, parts: int, end: str) -> Iterator[tuple[str, int, str, list[str]]]:
     """A loop over elements, as many at a time as are a vector where they lie one behind the other.
 
     What it gives: the first one, how many at most, how many there are left, all their numbers.
@@ -249,38 +249,38 @@ def _blocks(v: Lanes, along: bool, parts: int, end: str) -> Iterator[tuple[str, 
         yield i, count, f.sub(end, i), [f.add(i, k) for k in range(count)]
 
 
-def _exchanged(v: Lanes, z: Sequence[str]) -> Complex:
+def _exchanged(v: Floats, z: Sequence[str]) -> Complex:
     """The parts of a number, exchanged where the transform is an inverse one."""
     f = v.f
     inverse = f.compare("ne", f.word(SWAPPED), 0)
     return f.choose(inverse, v.kind, z[1], z[0]), f.choose(inverse, v.kind, z[0], z[1])
 
 
-def _scaled(v: Lanes) -> Callable[[str], str]:
+def _scaled(v: Floats) -> Callable[[str], str]:
     scale = v.f.splat(v.f.word(SCALE, v.element), v.count, v.element)
     return lambda x: v.do("fmul", x, scale)
 
 
-def _read_complex(v: Lanes, rows: list[Signals], x: str) -> None:
+def _read_complex(v: Floats, rows: list[Signals], x: str) -> None:
     with _blocks(v, rows[0].lie_along[0], 2, v.f.word(LENGTH)) as (i, count, left, numbers):
         for k, z in zip(numbers, rows[0].read(i, count, 2, left)):
             write(v, _exchanged(v, z), x, k)
 
 
-def _write_complex(v: Lanes, rows: list[Signals], x: str) -> None:
+def _write_complex(v: Floats, rows: list[Signals], x: str) -> None:
     scaled = _scaled(v)
     with _blocks(v, rows[0].lie_along[1], 2, v.f.word(LENGTH)) as (i, _, left, numbers):
         rows[0].write([[scaled(part) for part in _exchanged(v, read(v, x, k))] for k in numbers], i, left)
 
 
-def _read_real(v: Lanes, rows: list[Signals], x: str) -> None:
+def _read_real(v: Floats, rows: list[Signals], x: str) -> None:
     with _blocks(v, rows[0].lie_along[0], 1, v.f.word(LENGTH)) as (i, count, left, numbers):
         a, b = [row.read(i, count, 1, left) for row in rows]
         for k, real, imaginary in zip(numbers, a, b):
             write(v, (real[0], imaginary[0]), x, k)
 
 
-def _write_real(v: Lanes, rows: list[Signals], x: str) -> None:
+def _write_real(v: Floats, rows: list[Signals], x: str) -> None:
     """Of an inverse transform the parts are exchanged."""
     scaled = _scaled(v)
     with _blocks(v, rows[0].lie_along[1], 1, v.f.word(LENGTH)) as (i, _, left, numbers):
@@ -289,15 +289,15 @@ def _write_real(v: Lanes, rows: list[Signals], x: str) -> None:
             row.write([[scaled(z[part])] for z in found], i, left)
 
 
-def _write_half(v: Lanes, rows: list[Signals], x: str) -> None:
+def _write_half(v: Floats, rows: list[Signals], x: str) -> None:
     _write_spectra(v, rows, x, v.f.add(v.f.div(v.f.word(LENGTH), 2), 1))
 
 
-def _write_whole(v: Lanes, rows: list[Signals], x: str) -> None:
+def _write_whole(v: Floats, rows: list[Signals], x: str) -> None:
     _write_spectra(v, rows, x, v.f.word(LENGTH))
 
 
-def _write_spectra(v: Lanes, rows: list[Signals], x: str, end: str) -> None:
+def _write_spectra(v: Floats, rows: list[Signals], x: str, end: str) -> None:
     """a = (z + z*) / 2 and b = (z - z*) / 2 i, where z* is the conjugate of z at the opposite frequency."""
     f, n, scaled = v.f, v.f.word(LENGTH), _scaled(v)
     zero = v.number(0)
@@ -315,7 +315,7 @@ def _write_spectra(v: Lanes, rows: list[Signals], x: str, end: str) -> None:
             row.write(own, i, left)
 
 
-def _read_half(v: Lanes, rows: list[Signals], x: str) -> None:
+def _read_half(v: Floats, rows: list[Signals], x: str) -> None:
     """z = a + i b, and at the opposite frequency the same of the conjugates; parts exchanged."""
     f, n, zero = v.f, v.f.word(LENGTH), v.number(0)
     with _blocks(v, rows[0].lie_along[0], 2, f.add(f.div(n, 2), 1)) as (i, count, left, numbers):

@@ -16,7 +16,7 @@ from ..draws.one_by_one import library
 from ..llvm.build import Function, Module
 from ..llvm.emitter import FLOAT64, Dtype, register_type
 from ..llvm.expression import Expression, convert
-from .lanes import Lanes
+from ..llvm.floats import Floats
 
 RADICES = (4, 2, 3, 5)
 GREATEST = 127  # a prime radix that is not one of those
@@ -90,7 +90,7 @@ def _define_stage(module: Module, dtype: Dtype, radix: int) -> Function:
                   ("i64", "%m"), ("i64", "%s")]
     with module.helper(f"radix{radix}", parameters) as f:
         f.attributes = "noinline #0"
-        v = Lanes(f, dtype)
+        v = Floats(f, dtype)
         apart = f.mul("%m", "%s")
         with f.loop(0, "%m") as p:
             turn = f.mul(f.mul(p, "%s"), 2)
@@ -117,7 +117,7 @@ def _define_any_stage(module: Module, dtype: Dtype) -> Function:
                   ("i64", "%m"), ("i64", "%s"), ("i64", "%radix")]
     with module.helper("any_radix", parameters) as f:
         f.attributes = "noinline #0"
-        v = Lanes(f, dtype)
+        v = Floats(f, dtype)
         apart, after_half = f.mul("%m", "%s"), f.add(f.emit("lshr i64 %radix, 1"), 1)
 
         def root(number: str) -> Complex:
@@ -156,7 +156,7 @@ def _define_any_stage(module: Module, dtype: Dtype) -> Function:
 class _Sum:
     """A complex number that changes."""
 
-    def __init__(self, v: Lanes, z: Complex) -> None:
+    def __init__(self, v: Floats, z: Complex) -> None:
         self._v = v
         self._parts = [v.f.variable(v.kind, x) for x in z]
 
@@ -173,13 +173,13 @@ class _Sum:
             part.set(self._v.fma(own, x, part.get()))
 
 
-def read(v: Lanes, buffer: str, i: str) -> Complex:
+def read(v: Floats, buffer: str, i: str) -> Complex:
     """Element i of a buffer."""
     at = v.f.at(buffer, i, f"[2 x {v.kind}]")
     return v.f.read(v.kind, at, 4), v.f.read(v.kind, v.f.at(at, 1, v.kind), 4)
 
 
-def write(v: Lanes, z: Complex, buffer: str, i: str) -> None:
+def write(v: Floats, z: Complex, buffer: str, i: str) -> None:
     """Put element i into a buffer."""
     at = v.f.at(buffer, i, f"[2 x {v.kind}]")
     v.f.write(v.kind, z[0], at, 4)
@@ -188,22 +188,22 @@ def write(v: Lanes, z: Complex, buffer: str, i: str) -> None:
 
 # --- butterflies --------------------------------------------------------------------------------------------
 
-def add(v: Lanes, a: Complex, b: Complex) -> Complex:
+def add(v: Floats, a: Complex, b: Complex) -> Complex:
     """a + b."""
     return v.do("fadd", a[0], b[0]), v.do("fadd", a[1], b[1])
 
 
-def subtract(v: Lanes, a: Complex, b: Complex) -> Complex:
+def subtract(v: Floats, a: Complex, b: Complex) -> Complex:
     """a - b."""
     return v.do("fsub", a[0], b[0]), v.do("fsub", a[1], b[1])
 
 
-def _multiplied(v: Lanes, z: Complex, w: Complex) -> Complex:
+def _multiplied(v: Floats, z: Complex, w: Complex) -> Complex:
     negative = v.do("fsub", v.number(-0.0), v.do("fmul", z[1], w[1]))
     return v.fma(z[0], w[0], negative), v.fma(z[0], w[1], v.do("fmul", z[1], w[0]))
 
 
-def _times(v: Lanes, z: Complex, x: float, added: Complex | None = None) -> Complex:
+def _times(v: Floats, z: Complex, x: float, added: Complex | None = None) -> Complex:
     """z times a real number, plus something."""
     number = v.number(x)
     if added is None:
@@ -211,30 +211,30 @@ def _times(v: Lanes, z: Complex, x: float, added: Complex | None = None) -> Comp
     return v.fma(z[0], number, added[0]), v.fma(z[1], number, added[1])
 
 
-def _beside(v: Lanes, a: Complex, b: Complex) -> tuple[Complex, Complex]:
+def _beside(v: Floats, a: Complex, b: Complex) -> tuple[Complex, Complex]:
     """a - i b and a + i b."""
     return ((v.do("fadd", a[0], b[1]), v.do("fsub", a[1], b[0])),
             (v.do("fsub", a[0], b[1]), v.do("fadd", a[1], b[0])))
 
 
-def _two(v: Lanes, x: list[Complex]) -> list[Complex]:
+def _two(v: Floats, x: list[Complex]) -> list[Complex]:
     return [add(v, x[0], x[1]), subtract(v, x[0], x[1])]
 
 
-def _three(v: Lanes, x: list[Complex]) -> list[Complex]:
+def _three(v: Floats, x: list[Complex]) -> list[Complex]:
     both, apart = add(v, x[1], x[2]), subtract(v, x[1], x[2])
     middle = _times(v, both, -0.5, x[0])
     return [add(v, x[0], both), *_beside(v, middle, _times(v, apart, math.sqrt(0.75)))]
 
 
-def _four(v: Lanes, x: list[Complex]) -> list[Complex]:
+def _four(v: Floats, x: list[Complex]) -> list[Complex]:
     even, odd = _two(v, [x[0], x[2]]), _two(v, [x[1], x[3]])
     first, third = _two(v, [even[0], odd[0]])
     second, fourth = _beside(v, even[1], odd[1])
     return [first, second, third, fourth]
 
 
-def _five(v: Lanes, x: list[Complex]) -> list[Complex]:
+def _five(v: Floats, x: list[Complex]) -> list[Complex]:
     near, far = _two(v, [x[1], x[4]]), _two(v, [x[2], x[3]])
     c1, c2, s1, s2 = [g(2 * math.pi * k / 5) for g in (math.cos, math.sin) for k in (1, 2)]
     middle = [_times(v, far[0], d, _times(v, near[0], c, x[0])) for c, d in ((c1, c2), (c2, c1))]

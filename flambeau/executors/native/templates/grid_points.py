@@ -9,7 +9,7 @@ import itertools
 from typing import NamedTuple
 
 from ..llvm.emitter import Dtype
-from .lanes import Lanes
+from ..llvm.floats import Floats
 
 
 class Kind(NamedTuple):
@@ -34,7 +34,7 @@ class Corner(NamedTuple):
     inside: str
     factors: tuple[tuple[str, str], ...]    # and how fast they change with the positions; none of the nearest
 
-    def weight(self, lanes: Lanes, changed: int = -1) -> str:
+    def weight(self, lanes: Floats, changed: int = -1) -> str:
         """The product of the factors, or how fast it changes with one dimension's position; "" for 1."""
         result = ""
         for d, factor in enumerate(self.factors):
@@ -54,7 +54,7 @@ class Side(NamedTuple):
 class Points:
     """The points of a vector of coordinates. ``extents``, ``steps``: i64 registers, steps in elements."""
 
-    def __init__(self, lanes: Lanes, kind: Kind, extents: list[str], steps: list[str]) -> None:
+    def __init__(self, lanes: Floats, kind: Kind, extents: list[str], steps: list[str]) -> None:
         self.lanes, self.kind = lanes, kind
         f = lanes.f
         self.extents = extents
@@ -137,7 +137,7 @@ class Points:
         return Side(v.f.emit(f"mul {v.whole} {held}, {self.steps[d]}"), good, factors)
 
 
-def _cubic_factors(v: Lanes, t: str) -> list[tuple[str, str]]:
+def _cubic_factors(v: Floats, t: str) -> list[tuple[str, str]]:
     """Of elements at -1, 0, 1, 2 the factors at t and how fast these change (``cubic_factors``)."""
     a = -0.75
 

@@ -16,12 +16,12 @@ from ....graph.node import Signature
 from ..llvm.build import Function, Module
 from ..llvm.code import kernel
 from ..llvm.emitter import FLOAT32, FLOAT64
+from ..llvm.floats import Floats
+from ..movement.copying import Place, filled
+from ..movement.spaces import Nest, Space, fused, rank_for, split
 from ..plan import Call, Plan, Words
-from .copying import Place, filled
 from .grid_points import Corner, Kind, Points
-from .lanes import Lanes
 from .movement import Template
-from .nest import Nest, Space, fused, rank_for, split
 
 PLANES = 8      # of a task that adds
 # Words: pointers, then the number of channels and two strides along them, bytes between points and between
@@ -134,7 +134,7 @@ def _by_input(signature: Signature) -> Plan | None:
 
 # --- code ---------------------------------------------------------------------------------------------------
 
-def _points(f: Function, lanes: Lanes, kind: Kind) -> Points:
+def _points(f: Function, lanes: Floats, kind: Kind) -> Points:
     return Points(lanes, kind, [f.word(EXTENTS + d) for d in range(kind.dims)],
                   [f.word(EXTENTS + kind.dims + d) for d in range(kind.dims)])
 
@@ -154,7 +154,7 @@ def _read(points: Points, at: str, mask: str) -> list[tuple[str, str]]:
 def _sample_kernel(form: Form) -> str:
     module, kind = Module(), form.kind
     with module.kernel("grid_sample") as f:
-        lanes = Lanes(f, kind.dtype)
+        lanes = Floats(f, kind.dtype)
         points, size = _points(f, lanes, kind), kind.dtype.itemsize
         out, source, grid = [f.word(k, "ptr") for k in (FIRST, SECOND, THIRD)]
         along, across = f.word(ALONG), f.word(ACROSS)
@@ -184,7 +184,7 @@ def _sample_kernel(form: Form) -> str:
 def _grid_kernel(form: Form) -> str:
     module, kind = Module(), form.kind
     with module.kernel("grid_sample_grid") as f:
-        lanes = Lanes(f, kind.dtype)
+        lanes = Floats(f, kind.dtype)
         points = _points(f, lanes, kind)
         out, source, grid, grads = [f.word(k, "ptr") for k in (FIRST, SECOND, THIRD, FOURTH)]
         along, across, apart = f.word(ALONG), f.word(ACROSS), f.word(GRADS)
@@ -212,7 +212,7 @@ def _grid_kernel(form: Form) -> str:
     return module.text()
 
 
-def _give(lanes: Lanes, corners: list[Corner], changes: list[str], slopes: list[str], to: str, step: int,
+def _give(lanes: Floats, corners: list[Corner], changes: list[str], slopes: list[str], to: str, step: int,
           mask: str) -> None:
     """Write the gradients by coordinates, from how much each corner's weight matters."""
     for d, slope in enumerate(slopes):
@@ -227,7 +227,7 @@ def _give(lanes: Lanes, corners: list[Corner], changes: list[str], slopes: list[
 def _input_kernel(form: Form) -> str:
     module, kind = Module(), form.kind
     with module.kernel("grid_sample_input") as f:
-        lanes = Lanes(f, kind.dtype)
+        lanes = Floats(f, kind.dtype)
         points, after = _points(f, lanes, kind), EXTENTS + 2 * kind.dims
         groups, channels, count = f.word(SECOND), f.word(CHANNELS), f.word(ACROSS)
         size = kind.dtype.itemsize
@@ -256,7 +256,7 @@ def _input_kernel(form: Form) -> str:
     return module.text()
 
 
-def _keep(lanes: Lanes, corners: list[Corner]) -> None:
+def _keep(lanes: Floats, corners: list[Corner]) -> None:
     """Put places, -1 where there is none, and weights of the corners into scratch memory."""
     f, none = lanes.f, "<" + ", ".join([f"{lanes.integer} -1"] * lanes.count) + ">"
     for k, corner in enumerate(corners):
@@ -266,7 +266,7 @@ def _keep(lanes: Lanes, corners: list[Corner]) -> None:
             f.write(lanes.kind, corner.weight(lanes), f.at(f.scratch, 64 * (len(corners) + k), "i8"), 4)
 
 
-def _add(lanes: Lanes, corners: int, count: str, gradient: str, plane: str, nearest: bool) -> None:
+def _add(lanes: Floats, corners: int, count: str, gradient: str, plane: str, nearest: bool) -> None:
     """Add the gradients of points at their corners in one plane."""
     f, size = lanes.f, lanes.dtype.itemsize
     with f.loop(0, count) as lane:

@@ -12,10 +12,10 @@ from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ....graph.strides import row_major_strides
 from ..llvm.emitter import BFLOAT16, FLOAT16, Dtype
+from ..movement.copying import Place, bits_of, copied, filled
+from ..movement.indexed import Index, Side, walked
 from ..plan import Call, Plan
 from ..recurrent.rounding import cleared, narrowed, widened
-from .copying import Place, bits_of, copied, filled
-from .indexed import Index, Side, walked
 from .movement import Template, number_for, source_of
 
 Shape = Sequence[int]

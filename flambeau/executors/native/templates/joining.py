@@ -15,10 +15,10 @@ from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ..llvm.build import Module
 from ..llvm.code import kernel
+from ..movement.copying import Place, copied, define_run
+from ..movement.spaces import ALIGNED, fused, tasks_for
 from ..plan import Call, Plan, Words
-from .copying import Place, copied, define_run
 from .movement import Template, bytes_moved, source_of
-from .nest import ALIGNED, fused, tasks_for
 
 TABLE = 7          # the words before the table
 ENTRY = 4          # words of an operand

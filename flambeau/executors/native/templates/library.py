@@ -20,9 +20,9 @@ from ..arguments import Argument, Registers, registers, result, words
 from ..llvm.build import Function, Module
 from ..llvm.code import kernel
 from ..llvm.emitter import FLOAT32, FLOAT64, Dtype, memory_type
+from ..movement.spaces import fused
 from ..plan import Call, Plan, Words
 from .movement import Template
-from .nest import fused
 
 LARGEST = 256   # an extent, from which on what leads to the routine hardly counts
 POINTERS = ("a", "b", "first", "second", "third", "status", "routine", "finish", "get_threads", "set_threads")

@@ -16,10 +16,10 @@ from ....graph.node import Signature
 from ..llvm.build import Function, Module, Variable
 from ..llvm.code import kernel
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64, Dtype, element, register_type
+from ..movement.copying import Place, filled
+from ..movement.spaces import Nest, Space, fused, rank_for, split
 from ..plan import Call, Plan, Words
-from .copying import Place, filled
 from .movement import Template
-from .nest import Nest, Space, fused, rank_for, split
 
 # Words before the walk: results and operands, number of classes and strides along them, what is ignored.
 LOSSES, TOTAL, INPUT, TARGET, WEIGHT, STATUS, CLASSES, STEP, WEIGHT_STEP, IGNORED, PARTIAL = range(11)

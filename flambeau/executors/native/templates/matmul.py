@@ -15,10 +15,10 @@ from ....dtypes import dtype
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ..llvm.emitter import FLOAT32, FLOAT64, Dtype
+from ..llvm.lanes import FLOATING
 from ..plan import Plan
 from ..products.blocking import Matrix, Problem, Target, product_plan
 from ..products.epilogue import ITEM, Added, Arguments, Operand, Scaled
-from ..products.lanes import FLOATING
 
 # How a summand enters; see operators/matmul_add.py.
 _IGNORE, _PLAIN, _SCALED = range(3)

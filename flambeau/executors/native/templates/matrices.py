@@ -17,10 +17,10 @@ from ..llvm.code import kernel
 from ..llvm.emitter import FLOAT32, FLOAT64
 from ..matrices import kernels
 from ..matrices.kernels import Form
+from ..movement.spaces import fused
 from ..plan import Call, Plan
 from ..vectors import Elements, elements
 from .movement import Template
-from .nest import fused
 
 # The largest extent of a matrix that is factored, and of one that is only substituted into.
 LARGEST, LARGEST_FACTOR = 32, 64

@@ -15,9 +15,9 @@ import numpy as np
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ....graph.strides import row_major_strides
+from ..movement.boxes import box_of, surroundings
+from ..movement.copying import Place, copied, filled
 from ..plan import Call, Plan
-from .boxes import box_of, surroundings
-from .copying import Place, copied, filled
 
 Template = Callable[[Signature], "Plan | None"]
 

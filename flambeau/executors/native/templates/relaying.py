@@ -11,8 +11,8 @@ from typing import Any
 from ....graph.geometry import Geometry, contiguous
 from ....graph.node import Signature
 from ....layouts import reads_last
+from ..movement.copying import Place, copied
 from ..plan import Call, Plan
-from .copying import Place, copied
 from .movement import Template
 
 _LINE = 64  # bytes to which parts of a workspace are aligned

@@ -18,9 +18,9 @@ from ....graph.node import Signature
 from ..llvm.build import Function, Module, Value
 from ..llvm.code import kernel
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, Dtype, literal, register_type
+from ..movement.spaces import Nest, Space, fused, rank_for, split
 from ..plan import Call, Plan, Words
 from .movement import Template
-from .nest import Nest, Space, fused, rank_for, split
 from .scan_lanes import Extremes, Kind, ranked, unranked
 
 FLOATING = (FLOAT16, BFLOAT16, FLOAT32, FLOAT64)

@@ -24,13 +24,13 @@ from ....graph.node import Signature
 from ..llvm.build import Function, Module
 from ..llvm.code import kernel
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, element
+from ..movement.spaces import Nest, Space, fused, rank_for, split
 from ..plan import Call, Plan, Words
 from ..sorting import introsort
 from ..sorting.introsort import Introsort
 from ..sorting.network import Network, scratch_for, size_for
 from ..sorting.rows import DIGITS, STEP, Form, Row, by_insertion, by_radix, define_insert, scan
 from .movement import Template
-from .nest import Nest, Space, fused, rank_for, split
 
 SHORT = 32      # rows up to this are sorted by insertion
 RADIX = 10.0    # nanoseconds for each element

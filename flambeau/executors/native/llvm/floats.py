@@ -1,13 +1,14 @@
-"""Vectors in generated code: arithmetic, masks, and elements that lie anywhere."""
+"""Arithmetic on vectors of one floating type, masks of them, and elements that lie anywhere."""
 
 from __future__ import annotations
 
-from ..llvm.build import Function, Value, suffix, vector
-from ..llvm.emitter import Dtype, literal, register_type
-from ..llvm.machine import machine
+from .build import Function, Value, suffix, vector
+from .emitter import Dtype, literal, register_type
+from .lanes import transpose
+from .machine import machine
 
 
-class Lanes:
+class Floats:
     """Arithmetic on vectors of one floating type and of integers as wide."""
 
     def __init__(self, f: Function, dtype: Dtype) -> None:
@@ -84,18 +85,5 @@ class Lanes:
                            [at, str(self.dtype.itemsize), mask, "zeroinitializer"], immediate=(1,))
 
     def transposed(self, rows: list[str]) -> list[str]:
-        """As many vectors as lanes: element i of the j-th becomes element j of the i-th (Eklundh 1972)."""
-        rows, step = list(rows), 1
-        while step < self.count:
-            for i in range(self.count):
-                if not i & step:
-                    low = [j if not j & step else self.count + j - step for j in range(self.count)]
-                    high = [j + step for j in low]
-                    rows[i], rows[i + step] = [self._shuffled(rows[i], rows[i + step], order)
-                                               for order in (low, high)]
-            step *= 2
-        return rows
-
-    def _shuffled(self, x: str, y: str, order: list[int]) -> str:
-        places = ", ".join(f"i32 {k}" for k in order)
-        return self.f.emit(f"shufflevector {self.kind} {x}, {self.kind} {y}, <{self.count} x i32> <{places}>")
+        """As many vectors as lanes: element i of the j-th becomes element j of the i-th."""
+        return transpose(self.f, self.kind, rows)

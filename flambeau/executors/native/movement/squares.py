@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..llvm.build import Function, Module, vector
+from ..llvm.lanes import transpose
 from ..llvm.machine import machine
 
 LINE = 64       # bytes of a cache line
@@ -28,7 +29,7 @@ def define_tile(module: Module, size: int, side: int) -> Function:
     kind = vector(side, f"i{8 * size}")
     with module.helper("tile", _SIDES) as f:
         rows = [f.read(kind, f.at("%source", f.mul(i, "%out"), "i8"), size) for i in range(side)]
-        for i, x in enumerate(transposed_rows(f, kind, rows)):
+        for i, x in enumerate(transpose(f, kind, rows)):
             f.write(kind, x, f.at("%to", f.mul(i, "%into"), "i8"), size)
     return f
 
@@ -43,7 +44,7 @@ def define_line_tile(module: Module, size: int, side: int, across: int) -> Funct
         parts = []
         for part in range(across):
             places = [f.at("%source", f.mul(part * side + i, "%out"), "i8") for i in range(side)]
-            parts.append(transposed_rows(f, kind, [f.read(kind, place, size) for place in places]))
+            parts.append(transpose(f, kind, [f.read(kind, place, size) for place in places]))
             for place in places:
                 f.prefetch(f.behind(place, f.mul(side * across, "%out")), 2)
         for i in range(side):
@@ -51,26 +52,6 @@ def define_line_tile(module: Module, size: int, side: int, across: int) -> Funct
             for part, columns in enumerate(parts):
                 f.write_past(kind, columns[i], f.at(row, part * side * size, "i8"), side * size)
     return f
-
-
-def transposed_rows(f: Function, kind: str, rows: list[str]) -> list[str]:
-    """Registers that hold the columns of a square matrix whose rows are in registers."""
-    side = len(rows)
-    bit = side // 2
-    while bit:
-        lanes = range(side)
-        low = [i if not i & bit else side + (i ^ bit) for i in lanes]
-        high = [i | bit if not i & bit else side + i for i in lanes]
-        found = list(rows)
-        for i in range(side):
-            if not i & bit:
-                for where, mask in ((i, low), (i | bit, high)):
-                    chosen = ", ".join(f"i32 {m}" for m in mask)
-                    found[where] = f.emit(f"shufflevector {kind} {rows[i]}, {kind} {rows[i | bit]}, "
-                                          f"<{side} x i32> <{chosen}>")
-        rows = found
-        bit //= 2
-    return rows
 
 
 def define_edge(module: Module, size: int) -> Function:

@@ -24,7 +24,7 @@ from ..llvm.emitter import BFLOAT16, FLOAT16, INT32, INT64, Dtype, Unsupported, 
 from ..plan import Call, Words
 from ..quantity import whole
 from .copying import define_run
-from .nest import ALIGNED, Nest, Row, Space, Split, fused, rank_for, split, tasks_for
+from .spaces import ALIGNED, Nest, Row, Space, Split, fused, rank_for, split, tasks_for
 
 Strides = Sequence[int]
 STRIP = 2048       # columns whose indices, once checked, are still in the first cache

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..llvm.build import Function, Value, suffix, vector
-from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype, memory_type
+from .build import Function, Value, suffix, vector
+from .emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype, memory_type
 
 FLOATING = (FLOAT32, FLOAT64, BFLOAT16, FLOAT16)
 
@@ -127,7 +127,7 @@ def transpose(f: Function, kind: str, rows: Sequence[str]) -> list[str]:
     """The columns of a square of n vectors of n lanes.
 
     In log2(n) rounds, with d = 1, 2, 4, ...: row i gives row i + d the lanes whose number has bit d, for
-    those that have it not.
+    those that have it not (Eklundh 1972).
     """
     found, lanes, d = list(rows), len(rows), 1
     while d < lanes:

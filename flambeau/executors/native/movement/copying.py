@@ -24,7 +24,7 @@ from ..llvm.build import Function, Module, vector
 from ..llvm.code import kernel
 from ..llvm.emitter import Dtype, element
 from ..plan import Call, Words
-from .nest import Nest, Space, fused, rank_for, split
+from .spaces import Nest, Space, fused, rank_for, split
 from .squares import LINE, define_edge, define_line_tile, define_tile, is_in_lines, tile_of
 
 BLOCK = 256           # of a transposition: so many rows and columns fit the second cache
