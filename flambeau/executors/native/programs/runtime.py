@@ -2,10 +2,11 @@
 
 Note: sharing. The thread that looks drives: it runs the steps in order. A step of one task it just calls. For
 a larger one it publishes the step's position, and whoever is there takes tasks, a few at a time, until the
-step's counter says that there are none; the driver goes on when all are finished. It takes the first ones,
-helpers take the last ones: so it mostly finds in its core's cache what it computed in the step before, and
-they do in theirs. A helper that comes late, or never, costs nothing but its help, and a busy machine balances
-itself. Results do not depend on who runs which task.
+step's counter says that there are none; the driver goes on when all are finished. It takes the first half,
+helpers take the second one: so it mostly finds in its core's cache what it computed in the step before, and
+they do in theirs. Both go upwards, as prefetching does; who is through with a half takes what is left of the
+other from its end. A helper that comes late, or never, costs nothing but its help, and a busy machine
+balances itself. Results do not depend on who runs which task.
 
 Note: driving ahead. A program may also be *launched*: the first helper that is awake drives it, while the
 thread that launched it goes on, and helps once it *joins*. If no helper has begun by then, it drives. To be
@@ -99,22 +100,26 @@ def _call(f: Function, step: str, begin: str | int, end: str | int, scratch: str
 
 
 def _share(module: Module, helps: bool) -> Function:
-    """Take portions of a step's tasks until there are none: from the end, if it ``helps``."""
+    """Take portions of a step's tasks until there are none: from the middle on, if it ``helps``."""
     with module.helper("help" if helps else "share", [("ptr", "%step"), ("ptr", "%scratch")]) as f:
         tasks, grain = _get(f, "%step", TASKS), _get(f, "%step", GRAIN)
         portions = f.div(f.add(tasks, f.sub(grain, 1)), grain)
         taken, helped = _field(f, "%step", TAKEN), _field(f, "%step", HELPED)
         finished = _field(f, "%step", FINISHED)
-        first = f.variable("i64", 0)
+        middle = f.div(f.add(portions, 1), 2)
+        mine = f.variable("i64", 0)
         with f.forever() as leave:
             count = f.emit(f"atomicrmw add ptr {taken}, i64 1 acq_rel")
             leave(f.compare("sge", count, portions))
             if helps:
                 before = f.emit(f"atomicrmw add ptr {helped}, i64 1 acq_rel")
-                portion = f.sub(f.sub(portions, before), 1)
+                up, down = f.add(middle, before), f.sub(f.sub(portions, before), 1)
+                portion = f.choose(f.compare("slt", up, portions), "i64", up, down)
             else:
-                portion = first.get()
-                first.set(f.add(portion, 1))
+                before = mine.get()
+                mine.set(f.add(before, 1))
+                down = f.sub(f.add(middle, f.sub(portions, before)), 1)
+                portion = f.choose(f.compare("slt", before, middle), "i64", before, down)
             begin = f.mul(portion, grain)
             end = f.least(f.add(begin, grain), tasks)
             _call(f, "%step", begin, end, "%scratch")
