@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..llvm.build import Function, Module
+from ..llvm.build import Function, Module, Value
 from ..llvm.lanes import element_at, gather_lanes, read_lanes, scatter_lanes, write_lanes, write_past
 from ..llvm.machine import machine
 from .ahead import LINE, Walk
@@ -20,7 +20,9 @@ _PART = (("ptr noalias readonly", "%words"), ("ptr", "%buffer"), ("ptr", "%c"), 
          ("i64", "%column"), ("i64", "%rows"), ("i64", "%columns"), ("i64", "%first"), ("i64", "%last"),
          ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
 INDICES = ("%i0", "%i1", "%i2")     # of the batch's item
-_DEEP = 64  # steps of the depth
+_DEEP = 128     # steps from which on a tile takes long enough to ask for
+_LATE = 64      # the part of C that it goes to so many steps before it is complete: a fifth of a microsecond;
+_SOON = 32      # and for a row of B so many steps before it is read
 
 
 class _Vector(NamedTuple):
@@ -49,15 +51,12 @@ class Tiles:
             acc = Accumulators(f, tile)
             pairs = self.kind.pairs
             depth = f.emit(f"lshr i64 {f.add('%depth', 1)}, 1") if pairs else "%depth"
-            walk = None
+            stride: Value = "%a_row" if apart else 1
             if tile == self.tile:
-                self._fetch_result(f)
-                walk = Walk(f, "%ahead")
-            accumulate(f, acc, depth, "%a", "%b", a_row="%a_row" if apart else 1, a_step="%a_step",
-                       b_step="%b_step", pairs=pairs, each=walk.step if walk is not None else None,
-                       beyond="%beyond" if walk is not None else "")
-            if walk is not None:
-                walk.save()
+                self._add_large(f, acc, depth, stride)
+            else:
+                accumulate(f, acc, depth, "%a", "%b", a_row=stride, a_step="%a_step", b_step="%b_step",
+                           pairs=pairs)
             adjacent = f.compare("eq", f.word(Word.C_COLUMN), 1)
             whole = f.emit(f"and i1 {is_whole(f, tile, '%rows', '%columns')}, {adjacent}")
             with f.when(whole):
@@ -67,6 +66,30 @@ class Tiles:
                 f.run(self.part, f.words, buffer, "%c", "%row", "%column", f.least("%rows", tile.rows),
                       "%columns", "%first", "%last", *INDICES)
         return f
+
+    def _add_large(self, f: Function, acc: Accumulators, depth: str, a_row: Value) -> None:
+        """Add the product to a tile of the usual size, and ask for what is needed then.
+
+        The part of C that it goes to is asked for shortly before: what has been there for a whole tile has
+        been driven out of the first cache by A and B.
+        """
+        walk = Walk(f, "%ahead")
+        tile, pairs = self.tile, self.kind.pairs
+        a, b, left = f.variable("ptr", "%a"), f.variable("ptr", "%b"), f.variable("i64", depth)
+
+        def add(steps: str, soon: int) -> None:
+            accumulate(f, acc, steps, a.get(), b.get(), a_row=a_row, a_step="%a_step", b_step="%b_step",
+                       pairs=pairs, each=walk.step, beyond="%beyond", soon=soon)
+
+        with f.when(f.compare("sge", depth, _DEEP)):
+            early = f.sub(depth, _LATE)
+            add(early, _SOON)
+            a.set(f.at(a.get(), f.mul(early, "%a_step"), tile.element))
+            b.set(f.at(b.get(), f.mul(early, "%b_step"), tile.element))
+            left.set(_LATE)
+            self._fetch_result(f)
+        add(left.get(), 0)
+        walk.save()
 
     def _part(self) -> Function:
         """Store a tile that may lie in the result in part, from memory: any strides and depth."""
@@ -133,14 +156,13 @@ class Tiles:
             write(f, self.kind.target, acc.tile.lanes, value, v.at)
 
     def _fetch_result(self, f: Function) -> None:
-        """Ask for the part of C that the tile is written to: it arrives while the tile is computed."""
+        """Ask for the part of C that the tile is written to."""
         tile, size = self.tile, self.kind.target.itemsize
-        with f.when(f.compare("sge", "%depth", _DEEP)):
-            start = f.add(f.mul("%row", f.word(Word.C_ROW)), "%column")
-            for i in range(tile.rows):
-                at = element_at(f, self.kind.target, "%c", f.add(start, f.mul(f.word(Word.C_ROW), i)))
-                for line in range(0, tile.columns * size, LINE):
-                    f.prefetch(f.at(at, line, "i8"), 1, write=True)
+        start = f.add(f.mul("%row", f.word(Word.C_ROW)), "%column")
+        for i in range(tile.rows):
+            at = element_at(f, self.kind.target, "%c", f.add(start, f.mul(f.word(Word.C_ROW), i)))
+            for line in range(0, tile.columns * size, LINE):
+                f.prefetch(f.at(at, line, "i8"), 1, write=True)
 
     def _finished(self, f: Function, place: Place, value: str) -> str:
         epilogue = self.kind.epilogue
