@@ -26,7 +26,7 @@ bench: $(STAMP) $(ORACLE)
 		--markdown benchmarks/results/workloads.md --plot benchmarks/results/workloads.svg
 	$(BIN)/python benchmarks/compare.py --oracle $(ORACLE) --rounds $(ROUNDS) --folder everyday \
 		--markdown benchmarks/results/everyday.md
-	$(BIN)/python benchmarks/roofline.py --oracle $(ORACLE) --processor --markdown benchmarks/results/roofline.md
+	$(BIN)/python benchmarks/roofline.py --oracle $(ORACLE) --markdown benchmarks/results/roofline.md
 	$(BIN)/python benchmarks/recording.py --oracle $(ORACLE)
 	$(BIN)/python benchmarks/data.py --oracle $(ORACLE)
 

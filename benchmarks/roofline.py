@@ -299,10 +299,10 @@ def headline(top: Peaks, processor: bool) -> str:
     """The peaks in words."""
     from flambeau.executors.native.llvm.machine import machine
 
-    threads = 1 if processor else _threads()
+    measured = "processor time of one thread" if processor else f"elapsed time of {_threads()} threads"
     return (f"{machine().name}: peak {top.arithmetic / 1e9:.0f} GFLOP/s in float32, "
             f"copying {top.copying / 1e9:.1f} GB/s (past the caches {top.past / 1e9:.1f}), "
-            f"{threads} thread{'s' * (threads > 1)}.")
+            f"{measured}.")
 
 
 def _line(cells: list[str]) -> str:
