@@ -163,14 +163,14 @@ def scaled_by_frequency(weight: Tensor, indices: Tensor, padding_idx: int | None
 
 
 def renormalize_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
-    """Scale the rows in use whose norm exceeds ``max_norm`` to it, in place."""
+    """Scale the rows in use whose norm exceeds ``max_norm`` to it, in place; the others keep their bits."""
     before, state.enabled = state.enabled, False
     try:
         used = indices.reshape(-1).unique().long()
         rows = weight.detach()[used]
-        norms = rows.norm(norm_type, 1, keepdim=True)
-        factor = (max_norm / (norms + 1e-7)).clamp_max(1.0)
-        weight.index_copy_(0, used, (rows * factor).to(weight.dtype))
+        norms = rows.norm(norm_type, 1, keepdim=True).double()
+        factor = (max_norm / (norms + 1e-7)).masked_fill(norms <= max_norm, 1.0)
+        weight.index_copy_(0, used, rows * factor.to(weight.dtype))
     finally:
         state.enabled = before
 

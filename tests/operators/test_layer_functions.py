@@ -172,3 +172,9 @@ def test_fractional_windows_of_short_floats_begin_where_their_rounded_arithmetic
     pool = flambeau.nn.functional.fractional_max_pool2d_with_indices
     _, places = pool(x, 2, output_size=(1, 17), _random_samples=samples)
     assert places[0, 0, 0].diff().tolist() == [3, 3, 2, 2, 3, 2, 2, 3, 2, 3, 2, 3, 2, 3, 3, 1]
+
+
+def test_embedding_scales_only_rows_that_are_too_long() -> None:
+    weight = flambeau.tensor([[1 - 3e-8], [1.0], [1 + 3e-8]], dtype=flambeau.float64)
+    flambeau.nn.functional.embedding(flambeau.arange(3), weight, max_norm=1.0)
+    assert weight[:2].flatten().tolist() == [1 - 3e-8, 1.0] and abs(weight[2].item() - (1 - 1e-7)) < 1e-12
