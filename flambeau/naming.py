@@ -35,3 +35,12 @@ def claim(cls: type) -> None:
         for name, method in vars(part).items():
             if isinstance(method, FunctionType):
                 method.__qualname__ = f"{cls.__qualname__}.{name}"
+
+
+def take(cls: type, part: type) -> None:
+    """Let a class have the members of a class that only it is made of as its own, under its name."""
+    for name, member in vars(part).items():
+        if not name.startswith("__"):
+            setattr(cls, name, member)
+        if isinstance(member, FunctionType):
+            member.__module__, member.__qualname__ = cls.__module__, f"{cls.__qualname__}.{member.__name__}"

@@ -2,10 +2,11 @@
 
 from . import legacy, subclass_attributes
 from .composed import composed
+from .dims import check_dim
 from .inplace import assign, check_writable
 from .record import record, record_numbers, record_one, record_pair, record_scaled, record_three
 from .tape import INFERENCE, GradFn, state
-from .tensor import Tensor, check_dim, fresh
+from .tensor import Tensor, fresh
 from .views import seen, view, view_operator
 
 __all__ = ["INFERENCE", "GradFn", "Tensor", "assign", "check_dim", "check_writable", "composed", "fresh",
