@@ -52,8 +52,9 @@ def stage(f: Function, a: Registers, e: Elements, source: str, buffer: str, part
             target = e.place(f, to, line)
             good = f.emit(f"and i1 {f.compare('ult', at_a, a.extent_a)}, "
                           f"{f.compare('ult', at_b, a.extent_b)}")
+            good = f.emit(f"and i1 {good}, {f.compare('sgt', count, 0)}")   # behind the last channel: nothing
             middle = f.choose(good, "i64", pixels, 0)
-            right = f.choose(good, "i64", a.right, f.add(f.add(a.left, a.middle), a.right))
+            right = f.choose(good, "i64", a.right, f.add(f.add(a.left, pixels), a.right))
             left = f.choose(good, "i64", a.left, 0)
             x = e.at(f, from_, f.add(f.mul(at_a, a.s_a), f.mul(at_b, a.s_b)))
             _zero(f, a, e, target, left)
