@@ -130,7 +130,7 @@ def product_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometr
     packing = _packing_call(problem, e, tile, operands[1], blocking, volume, mode, turned)
     main = _main_call(problem, e, tile, operands, blocking, mode, missing)
     w = winograd_of(mode)
-    taps = w.elements**2 if w else sum(len(p.taps) for p in problem.phases)
+    taps = w.weights**2 if w else sum(len(p.taps) for p in problem.phases)
     depth = blocking.padded if mode == "narrow" else blocking.padded * taps
     size = problem.groups * blocking.panels * depth * tile.columns * e.width
     moved = sum(g.numel * g.dtype.itemsize for g in operands if g is not None)
@@ -210,7 +210,7 @@ def _main_call(problem: Problem, e: Elements, tile: Tile,
     tap_step = b.padded * tile.columns if mode != "narrow" else 0
     columns = rounded(b.blocks * b.width, e.lanes)
     table, u_panel = _phase_table(problem, mode, tap_step, (columns, *window.extents[1:]))
-    packed_panel = b.padded * tile.columns if mode == "narrow" else w.elements**2 * tap_step if w else u_panel
+    packed_panel = b.padded * tile.columns if mode == "narrow" else w.weights**2 * tap_step if w else u_panel
     given: dict[str, Argument] = {
         "source": lambda w: w.input(0, source), "packed": lambda w: w.workspace(0),
         "bias": (lambda w: w.input(2, bias)) if bias is not None else (lambda w: w.constant(0)),

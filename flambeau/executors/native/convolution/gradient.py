@@ -31,7 +31,7 @@ from .staging import (
     fill_tiles,
     stage,
 )
-from .winograd import Winograd, flipped, transform, winograd_of
+from .winograd import Winograd, flipped, transform, weight_of, winograd_of
 
 THERE = "there"
 
@@ -196,16 +196,19 @@ def _products(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[in
               pointers: tuple[str, str, str], counts: tuple[str, str], pixels: str, outs: str, more: str,
               mode: str, ahead: Ahead, there: bool) -> None:
     (v, grads, sums), (taps, all_blocks) = pointers, counts
-    short, columns = short_rows(tile).rows, tile.columns
+    short, columns, w = short_rows(tile).rows, tile.columns, winograd_of(mode)
     with f.loop(0, taps) as tap, f.loop(0, a.blocks) as block:
         k = f.add(f.mul(tap, a.blocks), block)
         from_v = f.at(v, f.mul(k, a.v_step), e.element)
-        to = f.at(sums, f.mul(f.add(f.mul(tap, all_blocks), block), a.sum_block), e.element)
+        (matrix, shared), adding = weight_of(f, w, tap) if w else (tap, "false"), more
+        if shared != "false":
+            adding = f.choose(shared, "i64", 1, more)
+        to = f.at(sums, f.mul(f.add(f.mul(matrix, all_blocks), block), a.sum_block), e.element)
         with f.loop(0, outs, columns) as out:
             number = f.div(out, columns)
             if there:
                 from_g = e.at(f, grads, f.mul(out, a.g_c))
-            elif winograd_of(mode):
+            elif w:
                 from_g = f.at(grads, f.mul(f.add(f.mul(tap, a.g_blocks), number), a.h_step), e.element)
             else:
                 from_g = f.at(grads, f.mul(number, f.mul(a.g_x_block, columns)), e.element)
@@ -216,7 +219,7 @@ def _products(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[in
                     place = f.at(to, f.mul(f.add(out, row), columns), e.element)
                     g = e.at(f, from_g, f.mul(row, a.g_c)) if there else f.at(from_g, row, e.element)
                     more_counts = (a.images, a.g_s_n, a.g_c) if there else ()
-                    f.run(tiles[rows], g, from_v, place, *ahead.states.values(), pixels, more, *more_counts)
+                    f.run(tiles[rows], g, from_v, place, *ahead.states.values(), pixels, adding, *more_counts)
 
 
 # --- the sum of all ranges ----------------------------------------------------------------------------------
@@ -229,7 +232,7 @@ FINISH_NUMBERS = ("ranges", "groups", "sum_range", "sum_block", "taps", "blocks"
 def finish_module(e: Elements, tile: Tile, mode: str, last: bool) -> str:
     """Code of ``finish``: a task adds the ranges of a block of channels of some output channels.
 
-    ``mode``: winograd2, winograd4, run (taps side by side, at most a vector), taps (more of them), or narrow.
+    ``mode``: one of Winograd's, run (taps side by side, at most a vector), taps (more of them), or narrow.
     ``last`` (but narrow): the result is channels last.
     """
     module = Module()
@@ -268,7 +271,7 @@ def _finish_vector(f: Function, a: Registers, e: Elements, mode: str, sums: str,
                 e.write_one(f, one, e.at(f, target, f.add(f.mul(a.volume, lane), tap)))
         return
     w = winograd_of(mode)
-    rows = _rows_of_taps(f, a, e, sums, apart, w.elements**2 if w else e.lanes)
+    rows = _rows_of_taps(f, a, e, sums, apart, w.weights**2 if w else e.lanes)
     if w:
         rows = _transformed(f, e, w, rows)
     for first in range(0, len(rows), e.lanes):
@@ -286,7 +289,7 @@ def _finish_last(f: Function, a: Registers, e: Elements, mode: str, sums: str, t
     apart, mask = f.mul(a.blocks, a.sum_block), f.first_lanes(left, e.lanes)
     w = winograd_of(mode)
     if w:
-        rows = _transformed(f, e, w, _rows_of_taps(f, a, e, sums, apart, w.elements**2))
+        rows = _transformed(f, e, w, _rows_of_taps(f, a, e, sums, apart, w.weights**2))
         for n, row in enumerate(rows):
             e.write(f, row, e.at(f, target, f.mul(a.channels, n)), mask)
         return
@@ -305,7 +308,7 @@ def _rows_of_taps(f: Function, a: Registers, e: Elements, sums: str, apart: str,
 
 
 def _transformed(f: Function, e: Elements, w: Winograd, rows: list[str]) -> list[str]:
-    n = w.elements
+    n = w.weights
     return transform(f, e.kind, flipped(w.weight), [rows[n * r:n * r + n] for r in range(n)])
 
 

@@ -6,7 +6,7 @@ row of channels for each pixel and tap, and multiplies by packed weights with th
 pixels being the rows and output channels the columns of its tiles. A panel of results, M[pixel][channels], is
 transposed to the target at once, while it is in the cache.
 
-For kernels of 3 x 3 and stride 1 there is Winograd's way (``convolution_winograd.py``): the sums over
+For kernels of 3 x 3 and strides 1 and 2 there is Winograd's way (``convolution_winograd.py``): the sums over
 channels are a matrix product for each element of a tile, and the transforms combine vectors of channels.
 """
 
@@ -31,7 +31,7 @@ from .staging import (
     fill_tiles,
     stage,
 )
-from .winograd import Winograd, transform, winograd_of
+from .winograd import Winograd, transform, weight_of, winograd_of
 
 POINTERS = ("source", "packed", "bias", "target")
 NUMBERS = (*STAGE_NUMBERS, *FILL_NUMBERS, *NARROW_NUMBERS, "narrow_width", "batch", "groups", "images_each",
@@ -55,9 +55,9 @@ def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool
     """Code of ``convolve``.
 
     ``mode``: taps, pointwise (one tap that meets every pixel: V is the staged image), winograd2, winograd4,
-    or narrow (few channels). ``adjacent``: what lies side by side in the source. ``step``: how far apart
-    neighbouring results lie in the target: 1, 2, or 0 for any distance; ``CHANNELS`` where channels are
-    neighbours.
+    winograd_halved, or narrow (few channels). ``adjacent``: what lies side by side in the source. ``step``:
+    how far apart neighbouring results lie in the target: 1, 2, or 0 for any distance; ``CHANNELS`` where
+    channels are neighbours.
     """
     module = Module()
     tiles = {t.rows: _tile_function(module, e, t) for t in (tile, short_rows(tile))}
@@ -154,9 +154,9 @@ def _multiply(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[in
                  ahead)
         return
     with f.loop(0, w.elements**2) as i:
-        block = f.mul(i, a.blocks)
+        block, (matrix, _) = f.mul(i, a.blocks), weight_of(f, w, i)
         _product(f, a, e, tile, tiles, part["pixels"], a.blocks, f.at(v, f.mul(block, a.v_step), e.element),
-                 f.at(u, f.mul(block, f.mul(a.depth_each, tile.columns)), e.element),
+                 f.at(u, f.mul(f.mul(matrix, a.blocks), f.mul(a.depth_each, tile.columns)), e.element),
                  f.at(m, f.mul(i, a.m_step), e.element), ahead)
     _untile(f, a, e, tile, m, part["p"], part, w)
 

@@ -23,7 +23,7 @@ _AHEAD = 6      # input channels between what is read and what is asked for
 
 
 def pack_module(e: Elements, tile: Tile, mode: str, lowest: bool, beside: str) -> str:
-    """Code of ``pack_weights``. ``mode``: taps, run (taps side by side), winograd2 or winograd4.
+    """Code of ``pack_weights``. ``mode``: taps, run (taps side by side), or one of Winograd's.
 
     ``lowest`` (Winograd): the kernel is turned by half, as the gradient by the input needs it. ``beside``:
     what lies side by side in memory, "taps" (or nothing), "outs" or "channels".
@@ -35,7 +35,7 @@ def pack_module(e: Elements, tile: Tile, mode: str, lowest: bool, beside: str) -
             number, (run, end), out, start = part_of(f, a, tile, task)
             source = e.at(f, a.weight, start)
             w = winograd_of(mode)
-            taps = w.elements**2 if w else a.taps
+            taps = w.weights**2 if w else a.taps
             size = f.mul(f.mul(a.padded, taps), tile.columns)
             target = f.at(a.packed, f.mul(number, size), e.element)
             left = f.sub(a.outs, out)

@@ -149,17 +149,18 @@ def fill_taps(f: Function, a: Registers, e: Elements, buffer: str, v: str, part:
 
 def fill_tiles(f: Function, a: Registers, e: Elements, buffer: str, v: str, part: Part, w: Winograd) -> None:
     """V[element][block][tile][channels] = B^T d B of all tiles d, as far apart as they have results."""
-    n, m = w.elements, w.results
+    n, apart = w.extent, w.apart
     with f.loop(0, a.blocks) as block:
         target = f.variable("ptr", f.at(v, f.mul(block, a.v_step), e.element))
         element_step = f.mul(a.v_step, a.blocks)
         with f.loop(0, part["images"]) as image, f.loop(0, part["grid_a"]) as row:
-            start = f.add(f.add(f.mul(block, a.x_block), f.mul(image, a.x_n)), f.mul(f.mul(row, m), a.x_a))
+            start = f.add(f.add(f.mul(block, a.x_block), f.mul(image, a.x_n)),
+                          f.mul(f.mul(row, apart), a.x_a))
             source = f.at(buffer, f.mul(start, a.x_pixel), e.element)
             to = target.get()
             with f.loop(0, part["grid_w"]) as column, f.loop(0, a.vectors) as i:
                 lane = f.mul(i, e.lanes)
-                x = f.at(source, f.add(f.mul(f.mul(column, m), a.x_pixel), lane), e.element)
+                x = f.at(source, f.add(f.mul(f.mul(column, apart), a.x_pixel), lane), e.element)
                 y = f.at(to, f.add(f.mul(column, a.v_pixel), lane), e.element)
                 d = [[f.read(e.kind, f.at(x, f.mul(f.add(f.mul(a.x_a, r), c), a.x_pixel), e.element))
                       for c in range(n)] for r in range(n)]

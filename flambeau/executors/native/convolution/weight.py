@@ -79,20 +79,22 @@ class Blocking:
         narrow = mode == "narrow"
         w = winograd_of(mode)
         self.taps = w.elements**2 if w else 1 if narrow else len(phase.taps)
+        self.matrices = w.weights**2 if w else self.taps        # of sums
         depth = problem.ins * (len(phase.taps) if narrow else 1)
         self.columns = tile.columns
         self.blocks = -(-depth // self.columns)
         self.padded_outs = rounded(problem.outs, self.columns)
         step = w.results if w else 1
         self.sum_block = self.padded_outs * self.columns
-        self.sum_range = self.taps * self.blocks * self.sum_block
+        self.sum_range = self.matrices * self.blocks * self.sum_block
         # Input channels of a task: all blocks of them, where V is transformed rather than copied.
         self.blocks_each = self.blocks
         self.slice = max(64, self.columns)
         row = self.taps * self.blocks * self.columns * e.width
         wanted = max(64, min(256, _BUDGET // row))
         self.there = not narrow and not w and _lies_there(problem, e, tile)
-        if not narrow and (not w or self.sum_range * e.width > _LARGE):
+        # Elements that share sums add to them more often.
+        if not narrow and (not w or w.weights < w.elements or self.sum_range * e.width > _LARGE):
             wanted = self._cut(e, w is not None)
         self.grid: Three = (-(-phase.grid[0] // step), phase.grid[1], -(-phase.grid[2] // step))
         self.images, self.chunks, lines = share_out(problem.batch, self.grid, wanted)
@@ -228,7 +230,7 @@ def _finish_call(problem: Problem, e: Elements, b: Blocking, result: Geometry, m
     how = mode if winograd_of(mode) else "narrow" if narrow else "run" if volume <= e.lanes else "taps"
     given: dict[str, Argument] = {
         "sums": lambda w: w.workspace(0), "target": lambda w: w.output(0), "ranges": b.ranges,
-        "groups": problem.groups, "sum_range": b.sum_range, "sum_block": b.sum_block, "taps": b.taps,
+        "groups": problem.groups, "sum_range": b.sum_range, "sum_block": b.sum_block, "taps": b.matrices,
         "blocks": b.blocks, "outs": problem.outs,
         "channels": problem.ins * (volume if mode == "narrow" else 1),
         "volume": 1 if narrow else volume, "t_out": problem.ins * volume,

@@ -7,6 +7,9 @@ construction: polynomials are multiplied by their values at n - 1 points and inf
 1/2, -2 lose little to rounding: with 256 channels the greatest error is 4e-6 of the greatest result (of a
 plain sum: 1.5e-6). F(2 x 2, 3 x 3) is even more exact than a plain sum. What is not finite spreads over a
 tile.
+
+With stride 2 a line is two: pixels that meet the middle tap, a product for each result, and those that meet
+the outer taps, F(2, 2): 5 products for 2 results instead of 6, 6.25 for a result of the plane instead of 9.
 """
 
 from __future__ import annotations
@@ -30,17 +33,31 @@ class Winograd(NamedTuple):
     """F(m x m, 3 x 3): its matrices, and those of the gradient by the weight, which are their transposes."""
 
     results: int            # m
-    elements: int           # n
+    apart: int              # tiles in the source: m times the stride
     output: Matrix          # A^T: m x n
-    weight: Matrix          # G: n x 3
-    input: Matrix           # B^T: n x n
+    weight: Matrix          # G: n x 3, but of last elements that share a row only the first one's
+    input: Matrix           # B^T: n x the extent of a tile
+
+    @property
+    def elements(self) -> int:
+        """n."""
+        return len(self.input)
+
+    @property
+    def extent(self) -> int:
+        """How many pixels of a line a tile reads."""
+        return len(self.input[0])
+
+    @property
+    def weights(self) -> int:
+        """How many of a line's elements have weights of their own."""
+        return len(self.weight)
 
 
 @functools.cache
 def winograd(results: int) -> Winograd:
     """F(m x m, 3 x 3) for m = 2 or 4."""
     points = _POINTS[results]
-    n = results + 2
     output = tuple(tuple([p**i for p in points] + [Fraction(i == results - 1)]) for i in range(results))
     weight, rows = [], []
     for i, p in enumerate(points):
@@ -52,12 +69,37 @@ def winograd(results: int) -> Winograd:
         rows.append((*_polynomial(others), Fraction(0)))
     weight.append((Fraction(0), Fraction(0), Fraction(1)))
     rows.append(tuple(_polynomial(points)))
-    return Winograd(results, n, output, tuple(weight), tuple(rows))
+    return Winograd(results, results, output, tuple(weight), tuple(rows))
+
+
+@functools.cache
+def _halved() -> Winograd:
+    """F(2 x 2, 3 x 3) of stride 2: the last two elements meet the middle tap."""
+    return Winograd(2, 4, _matrix((1, 1, 0, 1, 0), (0, 1, 1, 0, 1)),
+                    _matrix((1, 0, 0), (1, 0, 1), (0, 0, 1), (0, 1, 0)),
+                    _matrix((1, 0, -1, 0, 0), (0, 0, 1, 0, 0), (0, 0, -1, 0, 1), (0, 1, 0, 0, 0),
+                            (0, 0, 0, 1, 0)))
+
+
+def _matrix(*rows: Sequence[int]) -> Matrix:
+    return tuple(tuple(map(Fraction, row)) for row in rows)
 
 
 def winograd_of(mode: str) -> Winograd | None:
-    """What ``winograd2`` and ``winograd4`` stand for; None for other modes."""
+    """What ``winograd2``, ``winograd4`` and ``winograd_halved`` stand for; None for other modes."""
+    if mode == "winograd_halved":
+        return _halved()
     return winograd(int(mode[8:])) if mode.startswith("winograd") else None
+
+
+def weight_of(f: Function, w: Winograd, element: str) -> tuple[str, str]:
+    """Which matrix of the weights an element of a tile meets, and whether one before it met the same."""
+    if w.weights == w.elements:
+        return element, "false"
+    last = w.weights - 1
+    row, column = f.div(element, w.elements), f.rem(element, w.elements)
+    shared = f.emit(f"or i1 {f.compare('sgt', row, last)}, {f.compare('sgt', column, last)}")
+    return f.add(f.mul(f.least(row, last), w.weights), f.least(column, last)), shared
 
 
 def flipped(matrix: Matrix) -> Matrix:

@@ -13,7 +13,7 @@ from ..convolution import planes
 from ..convolution.depthwise import depthwise_plan, depthwise_weight_plan
 from ..convolution.depthwise_rows import has_rows, has_weight_rows, rows_plan, rows_weight_plan
 from ..convolution.few_plan import MOST_OUTS, few_plan, has_few, reads_dense
-from ..convolution.forward import beside_in, product_plan
+from ..convolution.forward import beside_in, has_pairs, product_plan
 from ..convolution.point_plan import has_points, point_plan
 from ..convolution.problem import Problem, forward_problem, input_problem
 from ..convolution.weight import weight_plan
@@ -28,8 +28,9 @@ _WHOLE = (FLOAT32, FLOAT64)     # what is computed is what is stored
 _WINOGRAD, _NARROW = 16, 16
 # Of the gradient by the weight, fewer leave much of a tile's columns empty.
 _HALF = 32
-# A weight costs as much as so many products with it.
+# A weight costs as much as so many products with it; of the gradient by the weight, a sum (with stride 2).
 _WEIGHTS = 64
+_SUMS = 128
 # So few output channels of one input channel are not worth a matrix product.
 _FEW = 4
 
@@ -62,27 +63,38 @@ def _is_depthwise(problem: Problem) -> bool:
     return problem.groups > 1 and problem.ins == 1 and problem.outs <= _FEW
 
 
-def _products(problem: Problem, mode: str) -> int:
+def _products(problem: Problem, mode: str, each: int = _WEIGHTS) -> int:
     """Products for each pair of channels, and what it costs to transform, store and read the weights."""
     height, _, width = problem.phases[0].grid
     w = winograd_of(mode)
     if w is None:
-        return 9 * (problem.batch * height * width + _WEIGHTS)
+        return 9 * (problem.batch * height * width + each)
     tiles = problem.batch * -(-height // w.results) * -(-width // w.results)
-    return w.elements**2 * (tiles + _WEIGHTS)
+    return w.elements**2 * tiles + w.weights**2 * each
 
 
-def _mode(problem: Problem, volume: int, dtype: Any) -> str:
-    """How the products are done; see ``convolution_kernel.forward_module``."""
+def _mode(problem: Problem, volume: int, dtype: Any, halved: int) -> str:
+    """How the products are done; see ``convolution_kernel.forward_module``.
+
+    ``halved``: what a weight costs with stride 2, in products; 0: Winograd's way is not worth while there.
+    """
     phase = problem.phases[0]
     if len(problem.phases) == 1 and len(phase.taps) == volume == 9 and problem.span == (3, 1, 3) \
-            and problem.step[0] == problem.step[2] == 1 and min(problem.ins, problem.outs) >= _WINOGRAD \
+            and problem.step[0] == problem.step[2] <= 2 and min(problem.ins, problem.outs) >= _WINOGRAD \
             and dtype != FLOAT64:
-        return min(("winograd4", "winograd2", "taps"), key=lambda mode: _products(problem, mode))
+        if problem.step[0] == 1:
+            return min(("winograd4", "winograd2", "taps"), key=lambda mode: _products(problem, mode))
+        if halved:
+            return min(("winograd_halved", "taps"), key=lambda mode: _products(problem, mode, halved))
     if len(problem.phases) == len(phase.taps) == 1 and problem.step == (1, 1, 1) and problem.ins >= _NARROW \
             and phase.grid == problem.extents and problem.before == phase.taps[0].offset:
         return "pointwise"
     return "narrow" if problem.ins < _NARROW and len(problem.phases) == 1 else "taps"
+
+
+def _halved(dtype: Any) -> int:
+    """Of ``_mode``; products in pairs are half as many, which is less than Winograd's with stride 2."""
+    return 0 if has_pairs("taps", dtype) else _WEIGHTS
 
 
 def _kind(problem: Problem, mode: str, dtype: Any, source: Geometry) -> str:
@@ -115,7 +127,7 @@ def _forward(signature: Signature) -> Plan | None:
         return None
     problem = forward_problem(x, weight, signature.outputs[0], signature.attributes)
     volume = _row_major(weight)
-    mode = _mode(problem, volume or _beside(problem, weight), dtype)
+    mode = _mode(problem, volume or _beside(problem, weight), dtype, _halved(dtype))
     copies = _copies((x, weight), signature.outputs[0])
     if copies is not None and (_is_small(problem) or mode == "narrow"):
         return plan_by_copies(_forward, signature, copies)
@@ -154,7 +166,7 @@ def _input(signature: Signature) -> Plan | None:
     copies = _copies((grad, weight), signature.outputs[0])
     if copies is not None and _is_small(problem):
         return plan_by_copies(_input, signature, copies)
-    mode = _mode(problem, volume or _beside(problem, weight), dtype)
+    mode = _mode(problem, volume or _beside(problem, weight), dtype, _halved(dtype))
     kind = _kind(problem, mode, dtype, grad)
     if kind == "copied":
         return plan_by_copies(_input, signature, [0])
@@ -168,7 +180,7 @@ def _weight(signature: Signature) -> Plan | None:
     grad, x = signature.geometries
     result = signature.outputs[0]
     problem = forward_problem(x, result, grad, signature.attributes[1:])
-    mode = _mode(problem, math.prod(result.shape[2:]), dtype)
+    mode = _mode(problem, math.prod(result.shape[2:]), dtype, _SUMS if problem.ins >= _HALF else 0)
     narrow = mode == "narrow" or (mode == "taps" and problem.ins < _HALF)
     if narrow or _is_depthwise(problem):
         copies = [i for i, g in enumerate((grad, x))
