@@ -63,6 +63,11 @@ HALVED: list[tuple[Any, ...]] = [
     ((8, 32, 33, 31), (72, 16, 3, 3), 2, 2, 1, 2),
     ((16, 130, 16, 16), (70, 130, 3, 3), 2, 1),
 ]
+# Kernels that are planes, of several planes: not for Winograd's tiles.
+PLANES: list[tuple[Any, ...]] = [
+    ((2, 16, 9, 3, 10), (17, 16, 3, 1, 3), 1, (1, 0, 1)),
+    ((16, 32, 16, 3, 15), (32, 32, 3, 1, 3), (2, 1, 2), (1, 0, 1)),
+]
 # Blocks of channels have a whole vector behind the last image, where there may be no memory to read.
 BEHIND = ((64, 40, 16, 15), (72, 40, 3, 3), 1, 1)
 # A single tap: pixels of lines, and of images, go on in the same vectors.
@@ -173,7 +178,7 @@ def check_all(case: Any, arrays: list[Tensor], tolerance: float) -> None:
     check(gradient(case, 1), arrays, "convolution_weight", tolerance * math.sqrt(pixels))
 
 
-@pytest.mark.parametrize("case", [*CASES, *HALVED, BEHIND, *POINTS, *FEW, *DEPTHWISE], ids=str)
+@pytest.mark.parametrize("case", [*CASES, *HALVED, *PLANES, BEHIND, *POINTS, *FEW, *DEPTHWISE], ids=str)
 def test_shapes(case: Any) -> None:
     check_all(case, operands(case), TOLERANCE)
 

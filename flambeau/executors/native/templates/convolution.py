@@ -80,6 +80,7 @@ def _mode(problem: Problem, volume: int, dtype: Any, halved: int) -> str:
     """
     phase = problem.phases[0]
     if len(problem.phases) == 1 and len(phase.taps) == volume == 9 and problem.span == (3, 1, 3) \
+            and phase.grid[1] == 1 \
             and problem.step[0] == problem.step[2] <= 2 and min(problem.ins, problem.outs) >= _WINOGRAD \
             and dtype != FLOAT64:
         if problem.step[0] == 1:
