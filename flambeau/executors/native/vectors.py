@@ -166,6 +166,18 @@ def transposed(f: Function, kind: str, rows: Sequence[str]) -> list[str]:
     return columns
 
 
+def transposed_pairs(f: Function, kind: str, rows: Sequence[str]) -> list[str]:
+    """Pairs of columns of half as many vectors as each has elements: of each row, and all of it adjacent."""
+    n = 2 * len(rows)
+    found: list[list[str]] = [[], []]   # [j]: in its 128-bit part q, pair 2 q + j of two rows
+    for x, y in zip(rows[::2], rows[1::2]):
+        for j, vectors in enumerate(found):
+            picked = [q + 2 * j + o for q in range(0, n, 4) for o in (0, 1, n, n + 1)]
+            vectors.append(shuffle(f, kind, n, x, y, picked))
+    even, odd = (_parts_transposed(f, kind, vectors) for vectors in found)
+    return [x for both in zip(even, odd) for x in both]
+
+
 def _parts_transposed(f: Function, kind: str, rows: list[str]) -> list[str]:
     """Vectors of 128-bit parts, as many as each has parts, transposed as a square of such parts."""
     count = len(rows)

@@ -30,6 +30,7 @@ from ..llvm.emitter import Dtype, memory_type
 from .ahead import bring_later_keys, bring_result, needed_next
 from .arguments import SIZES, Arguments, Head, Matrix, Names, matrix
 from .forward import greatest, inverse, kept_weights, last_key, multiply, multiply_all, scores
+from .paired import is_paired
 from .span import BOUNDS, Span, over_keys
 from .tiles import Ahead, Parts
 
@@ -160,10 +161,11 @@ class _Block:
     def _prepare(self) -> None:
         """Q and G transposed."""
         w, f, parts = self.w, self.f, self.parts
-        for name, rows, columns, factor in (("query_t", self.query, "depth", parts.base_two(f, w["scale"])),
-                                            ("grad_t", self.grad, "width", parts.number(1.0))):
+        scale = parts.base_two(f, w["scale"])
+        for name, rows, columns, factor, left in (("query_t", self.query, "depth", scale, self.k),
+                                                  ("grad_t", self.grad, "width", parts.number(1.0), self.v)):
             parts.transpose_in(f, rows.pointer.get(), rows.row.get(), self.count, w[columns], w.scratch(name),
-                               factor)
+                               factor, is_paired(parts, f, self.count, left, w[columns]))
         parts.fill(f, self.statistic(TOP), parts.width, -math.inf)
         parts.fill(f, self.statistic(SUM), 2 * parts.width, 0.0)
 
@@ -174,10 +176,9 @@ class _Block:
 
     def _weights(self, j: str) -> None:
         """p = 2^(s - m), G V^T, and the sums l and D."""
-        w, f, parts, v = self.w, self.f, self.parts, self.v
+        w, f, parts = self.w, self.f, self.parts
         tile, span = self.panel(self.grads, j), self.span(j)
-        values = parts.at(f, v.pointer.get(), f.mul(j, v.row.get()))
-        span.by_key(values, v.row.get(), v.column.get(), w.scratch("grad_t"), tile, w["width"])
+        span.by_key(self.v, w.scratch("grad_t"), tile, w["width"])
         weights, dropped = self.panel(self.scores, j), w.flag("dropped")
         with f.when(dropped):
             multiply(parts, f, tile, kept_weights(w, self.head, self.first, span), span.n)

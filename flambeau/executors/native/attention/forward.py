@@ -6,8 +6,9 @@ of its scores so far, the sum l of 2^(s - m), and the sum o of 2^(s - m) v. Keys
 
     m' = max(m, max s)   alpha = 2^(m - m')   p = 2^(s - m')   l' = alpha l + sum p   o' = alpha o + p V
 
-and the result is o / l. Tiles of scores are transposed, a lane being a query (``tiles.py``). Under a causal
-mask, blocks of keys that lie behind all queries of the block are not visited.
+and the result is o / l, written at once (``direct``) where one block of keys is all there is. Tiles of scores
+are transposed, a lane being a query (``tiles.py``). Under a causal mask, blocks of keys that lie behind all
+queries of the block are not visited.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from ..llvm.build import Function, Module
 from ..llvm.emitter import Dtype, memory_type
 from .ahead import bring_later_keys, bring_result, needed_next
 from .arguments import SIZES, Arguments, Head, Matrix, Names, matrix
+from .paired import is_paired
 from .span import BOUNDS, Span, over_keys
 from .tiles import Ahead, Parts
 
 SCRATCH = ("query", "key", "value", "query_t", "scores", "output", "statistics", "mask", "mask_t")
-FORWARD = Names(("query", "key", "value", "mask", "kept"), ("result",), (), SIZES, SCRATCH)
+FORWARD = Names(("query", "key", "value", "mask", "kept"), ("result",), (), (*SIZES, "direct"), SCRATCH)
 
 
 @functools.cache
@@ -57,13 +59,14 @@ def _block(w: Arguments, head: Head, first: str, k: Matrix, v: Matrix, ahead: Ah
     count = f.least(f.sub(w["queries"], first), parts.width)
     wide = f.compare("sgt", count, parts.lanes)
     queries = matrix(w, "query", head, count, "depth", first)
-    query_t, tile, output = w.scratch("query_t"), w.scratch("scores"), w.scratch("output")
-    statistics = w.scratch("statistics")
+    query_t, tile, statistics = w.scratch("query_t"), w.scratch("scores"), w.scratch("statistics")
     parts.transpose_in(f, queries.pointer.get(), queries.row.get(), count, w["depth"], query_t,
-                       parts.base_two(f, w["scale"]))
+                       parts.base_two(f, w["scale"]), is_paired(parts, f, count, k, w["depth"]))
     parts.fill(f, statistics, parts.width, -math.inf)
-    parts.fill(f, parts.at(f, statistics, parts.width), parts.width, 0.0)
-    alpha = parts.at(f, statistics, 2 * parts.width)
+    sums, alpha = (parts.at(f, statistics, k * parts.width) for k in (1, 2))
+    parts.fill(f, sums, parts.width, 0.0)
+    direct, output = w.flag("direct"), w.scratch("output")
+    target, row = w.instead(direct, "result", head, output, w["width.padded"], first)
     stop = last_key(w, first, count)
     bring_result(w, "result", head, first, count, w["width"])
     with f.loop(0, stop, parts.keys) as j:
@@ -72,14 +75,24 @@ def _block(w: Arguments, head: Head, first: str, k: Matrix, v: Matrix, ahead: Ah
         span.run(_step, tile, statistics)
         with f.when(w.flag("dropped")):
             multiply(parts, f, tile, kept_weights(w, head, first, span), span.n)
+        with f.when(direct):
+            _invert(w)
+        factors = f.choose(f.compare("sgt", j, 0), "ptr", alpha, "null")
         values = parts.at(f, v.pointer.get(), f.mul(j, v.row.get()))
-        span.over_keys(tile, values, v.row.get(), output, w["width.padded"], w["width.padded"], ahead, alpha)
-    sums = parts.at(f, statistics, parts.width)
-    inverse(parts, f, sums)
-    multiply_all(parts, f, sums, w["factor"])
-    row = w["result.row"]
-    target = f.at(w.of_head("result", head), f.mul(first, row), memory_type(parts.storage))
-    parts.deliver(f, output, w["width.padded"], count, w["width"], target, row, sums)
+        span.over_keys(tile, values, v.row.get(), target, row, w["width.padded"], ahead,
+                       f.choose(direct, "ptr", sums, factors))
+    with f.otherwise(direct):
+        _invert(w)
+        row = w["result.row"]
+        target = f.at(w.of_head("result", head), f.mul(first, row), memory_type(parts.storage))
+        parts.deliver(f, output, w["width.padded"], count, w["width"], target, row, sums)
+
+
+def _invert(w: Arguments) -> None:
+    """What a row of the result is multiplied with, in place of its sum of weights."""
+    sums = w.parts.at(w.f, w.scratch("statistics"), w.parts.width)
+    inverse(w.parts, w.f, sums)
+    multiply_all(w.parts, w.f, sums, w["factor"])
 
 
 def last_key(w: Arguments, first: str, count: str) -> str:
@@ -92,8 +105,7 @@ def last_key(w: Arguments, first: str, count: str) -> str:
 def scores(w: Arguments, head: Head, first: str, span: Span, k: Matrix, query_t: str, tile: str) -> None:
     """Scores of a tile of keys with a block of queries, masks included."""
     f, parts = w.f, w.parts
-    keys = parts.at(f, k.pointer.get(), f.mul(span.j, k.row.get()))
-    span.by_key(keys, k.row.get(), k.column.get(), query_t, tile, w["depth"])
+    span.by_key(k, query_t, tile, w["depth"])
     with f.when(w.flag("masked")):
         _add_mask(w, head, first, span, tile)
     diagonal = f.compare("sgt", f.add(span.j, span.n), f.add(first, 1))

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..llvm.build import Function, Value
-from .arguments import Arguments
+from .arguments import Arguments, Matrix
+from .paired import is_paired, paired_product
 from .tiles import Ahead, Parts
 
 
@@ -41,17 +42,28 @@ class Span:
         """The second vector of the late keys' rows."""
         return self._second(self.parts.at(self.f, tile, self.f.mul(self.both, self.parts.width)))
 
-    def by_key(self, a: str, row: str, column: str, b: str, tile: str, depth: str) -> None:
+    def by_key(self, a: Matrix, b: str, tile: str, depth: str) -> None:
         """tile = A B: rows of A are keys, columns of B are queries."""
         f, parts = self.f, self.parts
-        parts.product(f, self.count, a, row, column, b, parts.width, tile, parts.width, self.both, depth)
-        with f.when(f.compare("sgt", self.late, 0)):
-            parts.product(f, self.second, parts.at(f, a, f.mul(self.both, row)), row, column, self._second(b),
-                          parts.width, self._late(tile), parts.width, self.late, depth)
+        row, column = a.row.get(), a.column.get()
+        start = parts.at(f, a.pointer.get(), f.mul(self.j, row))
+        late = f.compare("sgt", self.late, 0)
+        late_start, late_tile = parts.at(f, start, f.mul(self.both, row)), self._late(tile)
+        paired = is_paired(parts, f, self.count, a, depth)
+        with f.when(paired):
+            paired_product(parts, f, self.count, start, row, b, tile, self.both, depth)
+            with f.when(late):
+                paired_product(parts, f, self.second, late_start, row, self._second(self._second(b)), late_tile,
+                               self.late, depth)
+        with f.otherwise(paired):
+            parts.product(f, self.count, start, row, column, b, parts.width, tile, parts.width, self.both, depth)
+            with f.when(late):
+                parts.product(f, self.second, late_start, row, column, self._second(b), parts.width, late_tile,
+                              parts.width, self.late, depth)
 
     def over_keys(self, tile: str, b: str, b_row: str, c: str, c_row: str, columns: str, ahead: Ahead,
                   factors: str = "null") -> None:
-        """C = tile^T B, from the second tile on + factors * C: rows of C are queries, rows of B are keys.
+        """C = factors * tile^T B, from the second tile on tile^T B + factors * C: C has a row for each query.
 
         C has ``columns``, whole vectors; ``factors`` has an element for each of its rows.
         """

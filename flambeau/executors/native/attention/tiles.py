@@ -22,9 +22,9 @@ from ..llvm.build import Function, Module, Value, vector
 from ..llvm.emitter import FLOAT32, Dtype, literal, memory_type
 from ..llvm.machine import machine
 from ..products.microkernel import Accumulators, Tile, accumulate, local_array, tile_of
-from ..vectors import transposed
+from ..vectors import transposed, transposed_pairs
 
-_ROWS = 8       # of a tile of a product, at most, as extents are mostly multiples of it
+ROWS = 8       # of a tile of a product, at most, as extents are mostly multiples of it
 KEYS = 96       # keys of a block: a tile of scores takes less than half of the first cache
 
 # 2^r on [0, 1], lowest power first, 1 at 0: with the least maximum of the relative error, 8.2e-8, or by
@@ -108,7 +108,7 @@ class Parts:
     def product(self, f: Function, count: Value, a: str, a_row: Value, a_step: Value, b: str, b_step: Value,
                 c: str, c_row: Value, rows: Value, depth: Value, added: str = "false",
                 factors: str = "null", ahead: Ahead | None = None) -> None:
-        """C = A B for a C of at most ``width`` columns, or, if it is ``added``, C = A B + factors * C.
+        """C = factors * A B for a C of at most ``width`` columns, or, if it is ``added``, A B + factors * C.
 
         ``count``: columns of C that somebody reads; others, up to whole vectors, may be read of B. A (rows,
         depth) has strides ``a_row``, ``a_step``; ``factors`` has an element for each row, or is null for 1.
@@ -132,11 +132,11 @@ class Parts:
         with f.when(wide):
             self._all_rows(f)
         with f.otherwise(wide):
-            self._all_repeated(f, Tile(_ROWS, 1, self.lanes, self.element), 0)
+            self._all_repeated(f, Tile(ROWS, 1, self.lanes, self.element), 0)
 
     def _all_rows(self, f: Function) -> None:
         """Whole tiles, then halves of tiles: as multiply-adds are slow, single rows take hardly less long."""
-        most = min(self.tile.rows, _ROWS)
+        most = min(self.tile.rows, ROWS)
         tile = self.tile._replace(rows=most)
         with f.loop(0, f.sub("%rows", most - 1), most) as row:
             self._rows(f, tile, row, list(range(most)))
@@ -159,18 +159,24 @@ class Parts:
             for i in range(tile.rows):
                 for j in range(tile.vectors):
                     acc.set(i, j, f.read(kind, places[i][j], self.itemsize))
-            with f.when(f.emit("icmp ne ptr %factors, null")):
-                for i, number in enumerate(numbers):
-                    factor = self.broadcast(f, "%factors", f.add(row, number))
-                    for j in range(tile.vectors):
-                        acc.set(i, j, f.emit(f"fmul {kind} {acc.get(i, j)}, {factor}"))
+            self._multiply_rows(f, acc, row, numbers)
         apart = isinstance(numbers[0], int)
         accumulate(f, acc, "%depth", source, "%b", a_row="%a_row", a_step="%a_step", b_step="%b_step",
                    each=self._bring(f, f.div(row, tile.rows)),
                    a_rows=[] if apart else [self.at(f, source, f.mul("%a_row", i)) for i in numbers])
+        with f.otherwise("%added"):
+            self._multiply_rows(f, acc, row, numbers)
         for i in range(tile.rows):
             for j in range(tile.vectors):
                 f.write(kind, acc.get(i, j), places[i][j], self.itemsize)
+
+    def _multiply_rows(self, f: Function, acc: Accumulators, row: str, numbers: Sequence[Value]) -> None:
+        """Each row of a tile times its factor, if there are any."""
+        with f.when(f.emit("icmp ne ptr %factors, null")):
+            for i, number in enumerate(numbers):
+                factor = self.broadcast(f, "%factors", f.add(row, number))
+                for j in range(acc.tile.vectors):
+                    acc.set(i, j, f.emit(f"fmul {acc.tile.vector} {acc.get(i, j)}, {factor}"))
 
     def _bring(self, f: Function, tile: str) -> Callable[[], None]:
         """What brings a cache line of ``Ahead`` at each step: lines of both matrices by turns of tiles."""
@@ -187,49 +193,57 @@ class Parts:
     # --- transposition --------------------------------------------------------------------------------------
 
     def transpose_in(self, f: Function, source: str, row: Value, rows: Value, columns: Value, target: str,
-                     factor: Value) -> None:
+                     factor: Value, paired: str = "false") -> None:
         """(rows, columns) with adjacent columns into scratch [columns][width], times ``factor``.
 
         Lanes beyond ``rows`` repeat the last row; the target has room for whole vectors of columns.
+        ``paired`` (i1): into [pairs of columns][width][2], see ``paired.py``.
         """
-        helper = self.helper("transpose_in", [
-            ("ptr readonly", "%source"), ("i64", "%row"), ("i64", "%rows"), ("i64", "%columns"),
-            ("ptr", "%target"), (self.element, "%factor")], self._transpose_in)
-        f.run(helper, source, row, rows, columns, target, factor)
+        parameters = [("ptr readonly", "%source"), ("i64", "%row"), ("i64", "%rows"), ("i64", "%columns"),
+                      ("ptr", "%target"), (self.element, "%factor")]
+        arguments = source, row, rows, columns, target, factor
+        with f.when(paired):
+            if paired != "false":
+                f.run(self.helper("transpose_pairs", parameters, lambda g: self._transpose_in(g, 2)), *arguments)
+        with f.otherwise(paired):
+            f.run(self.helper("transpose_in", parameters, lambda g: self._transpose_in(g, 1)), *arguments)
 
-    def _transpose_in(self, g: Function) -> None:
-        n = self.lanes
+    def _transpose_in(self, g: Function, step: int) -> None:
+        """``step``: how many columns stay adjacent."""
+        n, count = self.lanes, self.lanes // step
         factors = g.splat("%factor", n, self.element)
-        places, rest = local_array(g, n, "ptr"), local_array(g, n * n, self.element)
-        with g.loop(0, "%rows", n) as r:
-            self._row_places(g, r, places)
+        places, rest = local_array(g, count, "ptr"), local_array(g, count * n, self.element)
+        with g.loop(0, "%rows", count) as r:
+            self._row_places(g, r, places, count)
             with g.loop(0, "%columns", n) as c:
                 left = g.sub("%columns", c)
                 partial = g.compare("slt", left, n)
                 with g.when(partial):
-                    self._copy_rest(g, places, rest, c, left)
+                    self._copy_rest(g, places, rest, c, left, count)
                 start = g.choose(partial, "i64", 0, c)
                 block = []
-                for i in range(n):
+                for i in range(count):
                     x = self.read(g, g.read("ptr", g.at(places, i, "ptr"), 8), start)
                     block.append(g.emit(f"fmul {self.vector} {factors}, {x}"))
-                for i, x in enumerate(transposed(g, self.vector, block)):
-                    self.write(g, x, "%target", g.add(g.mul(g.add(c, i), self.width), r))
+                found = transposed(g, self.vector, block) if step == 1 else transposed_pairs(g, self.vector, block)
+                for i, x in enumerate(found):
+                    place = g.add(g.mul(g.add(c, step * i), self.width), g.mul(r, step))
+                    self.write(g, x, "%target", place)
 
-    def _copy_rest(self, g: Function, places: str, rest: str, c: str, left: str) -> None:
+    def _copy_rest(self, g: Function, places: str, rest: str, c: str, left: str, count: int) -> None:
         """Less than a vector of columns elsewhere: what is read with a mask takes longer."""
         inside = g.first_lanes(left, self.lanes)
-        with g.loop(0, self.lanes) as i:
+        with g.loop(0, count) as i:
             place, target = g.at(places, i, "ptr"), self.at(g, rest, g.mul(i, self.lanes))
             x = g.read_masked(self.vector, self.at(g, g.read("ptr", place, 8), c), inside, self.itemsize)
             self.write(g, x, target, 0)
             g.write("ptr", target, place, 8)
 
-    def _row_places(self, g: Function, r: str, places: str) -> None:
-        """Where the rows of a square block begin; beyond the last row of the matrix, the last one again."""
+    def _row_places(self, g: Function, r: str, places: str, count: int) -> None:
+        """Where the rows of a block begin; beyond the last row of the matrix, the last one again."""
         left = g.sub("%rows", r)
         at = self.at(g, "%source", g.mul(r, "%row"))
-        for i in range(self.lanes):
+        for i in range(count):
             g.write("ptr", at, g.at(places, i, "ptr"), 8)
             at = self.at(g, at, g.choose(g.compare("slt", i + 1, left), "i64", "%row", 0))
 

@@ -100,6 +100,11 @@ class _Problem:
         rows = [self.geometries[name] for name in ("query", "key", "value")]
         return self.storage == self.compute and all(g.strides[-1] == 1 or g.shape[-1] == 1 for g in rows)
 
+    @property
+    def has_whole_rows(self) -> bool:
+        """Whether rows of the result can be written as whole vectors, as they are computed."""
+        return self.storage == self.compute and self.padded(self.width) == self.width
+
     def padded(self, count: int) -> int:
         """Whole vectors of columns."""
         return -(-count // self.lanes) * self.lanes
@@ -200,7 +205,8 @@ def attention(signature: Signature) -> Plan | None:
         return _row_plan(problem)
     chunks = least(problem.blocks, -(-_TASKS // problem.heads))
     scratch = _forward_scratch(problem)
-    words = problem.words(FORWARD, problem.sizes(chunks), scratch)
+    direct = problem.has_whole_rows and problem.keys <= KEYS and not problem.causal
+    words = problem.words(FORWARD, (*problem.sizes(chunks), int(direct)), scratch)
     function = _forward_kernel(problem.storage, problem.compute)
     call = problem.call(function, words, problem.heads * chunks, problem.flops, scratch)
     return Plan([call], flops=problem.flops, traffic=problem.traffic)
@@ -252,7 +258,7 @@ def attention_backward(signature: Signature, places: Sequence[Place] = (), membe
     scratch = _backward_scratch(problem, depth, width)
     if alone:
         scratch.add("sums", share)
-    whole_rows = problem.storage == problem.compute and depth == problem.depth and width == problem.width
+    whole_rows = problem.has_whole_rows and depth == problem.depth
     one_block = problem.blocks == 1 and problem.group == 1 and not problem.causal
     sizes = (*problem.sizes(chunks), int(alone), share, int(whole_rows and one_block),
              int(whole_rows and problem.keys <= KEYS))
