@@ -22,7 +22,7 @@ def is_paired(parts: Parts, f: Function, count: str, left: Matrix, depth: str) -
     """Whether (i1) products of ``left`` with a block of so many queries are those of pairs."""
     if parts.compute != FLOAT32:
         return "false"
-    half = f.compare("slt", f.rem(f.sub(count, 1), parts.lanes), parts.lanes // 2)
+    half = f.compare("sle", count, 3 * parts.lanes // 2)
     whole = f.emit(f"and i1 {f.compare('eq', left.column.get(), 1)}, {f.compare('eq', f.rem(depth, 2), 0)}")
     return f.emit(f"and i1 {half}, {whole}")
 
@@ -39,11 +39,11 @@ def paired_product(parts: Parts, f: Function, count: Value, a: str, a_row: Value
 
 
 def _products(parts: Parts, f: Function) -> None:
-    wide = f.compare("sgt", "%count", parts.lanes)
-    with f.when(wide):
-        _all_rows(parts, f, 3)
-    with f.otherwise(wide):
-        _all_rows(parts, f, 1)
+    for vectors in (1, 2, 3):
+        last = f.compare("sle", "%count", vectors * parts.lanes // 2)
+        first = f.compare("sgt", "%count", (vectors - 1) * parts.lanes // 2)
+        with f.when(f.emit(f"and i1 {first}, {last}")):
+            _all_rows(parts, f, vectors)
 
 
 def _all_rows(parts: Parts, f: Function, vectors: int) -> None:
