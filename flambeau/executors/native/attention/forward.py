@@ -104,7 +104,7 @@ def last_key(w: Arguments, first: str, count: str) -> str:
 
 def scores(w: Arguments, head: Head, first: str, span: Span, k: Matrix, query_t: str, tile: str) -> None:
     """Scores of a tile of keys with a block of queries, masks included."""
-    f, parts = w.f, w.parts
+    f = w.f
     span.by_key(k, query_t, tile, w["depth"])
     with f.when(w.flag("masked")):
         _add_mask(w, head, first, span, tile)

@@ -1,10 +1,10 @@
-"""Scores of queries that fill no more than half of their last vector: two elements of a query are adjacent.
+"""Scores of up to a vector and a half of queries: two elements of a query are adjacent.
 
 A vector of the transposed queries has pairs of columns, Q[i, 2 d] and Q[i, 2 d + 1], of half as many queries
-as it has lanes. It is multiplied with pairs K[j, 2 d], K[j, 2 d + 1], one load each, so that even lanes add up
-half of a score and odd ones the other half. 24 queries take three such vectors where one query to a lane
-takes two vectors for half as many products each: a quarter less. At the end both halves are added, and tiles
-are as those of ``tiles.py``; lanes beyond the queries repeat others.
+as it has lanes. It is multiplied with a pair K[j, 2 d], K[j, 2 d + 1], read by one load: even lanes add up
+half of a score and odd lanes the other half. So a vector that queries fill to a half costs half as much: 24
+queries, of lanes of 16, take 3/4 of the multiply-adds of ``Parts.product``. At the end both halves are added,
+and the tile is as that leaves it; lanes beyond the queries repeat others.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def is_paired(parts: Parts, f: Function, count: str, left: Matrix, depth: str) -
 
 def paired_product(parts: Parts, f: Function, count: Value, a: str, a_row: Value, b: str, c: str, rows: Value,
                    depth: Value) -> None:
-    """C = A B: A (rows, depth) with adjacent columns; B transposed in pairs; C as ``width`` columns."""
+    """C = A B, where they are paired: B is what ``transpose_in`` leaves; rows of C are ``width`` apart."""
     if parts.compute != FLOAT32:
         return
     helper = parts.helper("paired_product", [
@@ -66,7 +66,6 @@ def _sums(parts: Parts, f: Function, vectors: int, rows: Sequence[str]) -> list[
     places = [f.variable("ptr", row) for row in rows]
     right = f.variable("ptr", "%b")
     sums = [[f.variable(parts.vector, "zeroinitializer") for _ in range(vectors)] for _ in rows]
-
     half = vector(parts.lanes // 2, "i64")
     with f.loop(1, "%depth", 2):
         start = right.get()

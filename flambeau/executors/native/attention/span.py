@@ -44,22 +44,24 @@ class Span:
 
     def by_key(self, a: Matrix, b: str, tile: str, depth: str) -> None:
         """tile = A B: rows of A are keys, columns of B are queries."""
-        f, parts = self.f, self.parts
+        f, parts, both = self.f, self.parts, self.both
         row, column = a.row.get(), a.column.get()
         start = parts.at(f, a.pointer.get(), f.mul(self.j, row))
         late = f.compare("sgt", self.late, 0)
-        late_start, late_tile = parts.at(f, start, f.mul(self.both, row)), self._late(tile)
+        late_start, late_tile = parts.at(f, start, f.mul(both, row)), self._late(tile)
+        second = self._second(b)
         paired = is_paired(parts, f, self.count, a, depth)
         with f.when(paired):
-            paired_product(parts, f, self.count, start, row, b, tile, self.both, depth)
+            paired_product(parts, f, self.count, start, row, b, tile, both, depth)
             with f.when(late):
-                paired_product(parts, f, self.second, late_start, row, self._second(self._second(b)), late_tile,
+                paired_product(parts, f, self.second, late_start, row, self._second(second), late_tile,
                                self.late, depth)
         with f.otherwise(paired):
-            parts.product(f, self.count, start, row, column, b, parts.width, tile, parts.width, self.both, depth)
+            width = parts.width
+            parts.product(f, self.count, start, row, column, b, width, tile, width, both, depth)
             with f.when(late):
-                parts.product(f, self.second, late_start, row, column, self._second(b), parts.width, late_tile,
-                              parts.width, self.late, depth)
+                parts.product(f, self.second, late_start, row, column, second, width, late_tile, width,
+                              self.late, depth)
 
     def over_keys(self, tile: str, b: str, b_row: str, c: str, c_row: str, columns: str, ahead: Ahead,
                   factors: str = "null") -> None:

@@ -202,9 +202,10 @@ class Parts:
         parameters = [("ptr readonly", "%source"), ("i64", "%row"), ("i64", "%rows"), ("i64", "%columns"),
                       ("ptr", "%target"), (self.element, "%factor")]
         arguments = source, row, rows, columns, target, factor
-        with f.when(paired):
-            if paired != "false":
-                f.run(self.helper("transpose_pairs", parameters, lambda g: self._transpose_in(g, 2)), *arguments)
+        if paired != "false":
+            with f.when(paired):
+                pairs = self.helper("transpose_pairs", parameters, lambda g: self._transpose_in(g, 2))
+                f.run(pairs, *arguments)
         with f.otherwise(paired):
             f.run(self.helper("transpose_in", parameters, lambda g: self._transpose_in(g, 1)), *arguments)
 
@@ -225,8 +226,8 @@ class Parts:
                 for i in range(count):
                     x = self.read(g, g.read("ptr", g.at(places, i, "ptr"), 8), start)
                     block.append(g.emit(f"fmul {self.vector} {factors}, {x}"))
-                found = transposed(g, self.vector, block) if step == 1 else transposed_pairs(g, self.vector, block)
-                for i, x in enumerate(found):
+                turned = transposed if step == 1 else transposed_pairs
+                for i, x in enumerate(turned(g, self.vector, block)):
                     place = g.add(g.mul(g.add(c, step * i), self.width), g.mul(r, step))
                     self.write(g, x, "%target", place)
 
