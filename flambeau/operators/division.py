@@ -34,8 +34,14 @@ _QUOTIENT = pointwise_operator(
     "floor_divide", lambda m, input, other: m.quotient_by_number(input, other), grad_name="NotImplemented",
     casts=True, exact="other",
 )
+_DIV_FLOOR, _DIV_TRUNC = [
+    pointwise_operator("div", compute, grad_name="DivBackward2", casts=True, exact="other")
+    for compute in (lambda m, input, other: m.quotient_by_number(input, other),
+                    lambda m, input, other: m.truncated_by_number(input, other))
+]
 _REMAINDER = pointwise_operator("remainder", lambda m, input, other: m.remainder_by_number(input, other),
                                 casts=True)
+_FMOD = pointwise_operator("fmod", lambda m, input, other: m.rest_by_number(input, other), casts=True)
 FMOD = pointwise_operator("fmod", lambda m, input, other: m.truncated_remainder(input, other),
                           price=per_element(REMAINDERS), casts=True)
 for _op, _name in (
@@ -46,10 +52,11 @@ for _op, _name in (
     (FMOD, "fmod_cpu"),
 ):
     refuse(_op, _name, dtypes.BOOL, COMPLEX)
-_BY_NUMBER = {FLOOR_DIVIDE: _QUOTIENT, REMAINDER: _REMAINDER}
+_BY_NUMBER = {FLOOR_DIVIDE: _QUOTIENT, DIV_FLOOR: _DIV_FLOOR, DIV_TRUNC: _DIV_TRUNC, REMAINDER: _REMAINDER,
+              FMOD: _FMOD}
 
 
-def floored_by(op: Operator, input: Any, other: Any) -> Operator:
+def by_number(op: Operator, input: Any, other: Any) -> Operator:
     """The operator to record: native code divides integers by a number that is known not to be zero."""
     if other.__class__ is not int or not isinstance(input, Tensor):
         return op
@@ -123,11 +130,9 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     if rounding_mode is None:
         return record(TRUE_DIVIDE, (input, other))
     if rounding_mode == "floor":
-        refuse_zero(input, other)
-        return record(DIV_FLOOR, (input, other))
+        return record(by_number(DIV_FLOOR, input, other), (input, other))
     if rounding_mode == "trunc":
-        refuse_zero(input, other)
-        return record(DIV_TRUNC, (input, other))
+        return record(by_number(DIV_TRUNC, input, other), (input, other))
     raise RuntimeError(
         f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
     )
@@ -153,7 +158,7 @@ def floor_divide(input: Any, other: Any) -> Tensor:
     tensor([ 3, -4])
     """
     other = operand(other, "floor_divide", "other", 2)
-    return record(floored_by(FLOOR_DIVIDE, input, other), (some_tensor(input, other), other))
+    return record(by_number(FLOOR_DIVIDE, input, other), (some_tensor(input, other), other))
 
 
 @api("torch", "Tensor", out=True, inplace="pointwise")
@@ -164,7 +169,7 @@ def remainder(input: Any, other: Any) -> Tensor:
     >>> torch.remainder(torch.tensor([-3., 3.]), 2)
     tensor([1., 1.])
     """
-    return record(floored_by(REMAINDER, input, other), operands("remainder", input, other))
+    return record(by_number(REMAINDER, input, other), operands("remainder", input, other))
 
 
 @api("torch", "Tensor", out=True, inplace="pointwise")
@@ -177,8 +182,8 @@ def fmod(input: Tensor, other: Any) -> Tensor:
     """
     if not isinstance(input, Tensor):
         raise bad_arguments("fmod", input, other)
-    refuse_zero(input, other)
-    return record(FMOD, (input, operand(other, "fmod", "other", 2)))
+    other = operand(other, "fmod", "other", 2)
+    return record(by_number(FMOD, input, other), (input, other))
 
 
 @pointwise(promotes="float")

@@ -110,7 +110,7 @@ def _floored(op: Operator, general: Any) -> Callable[[Any, Any], Any]:
     """``self // number`` and ``self % number``; what else there is goes the general way."""
     def method(self: Any, other: Any) -> Any:
         if other.__class__ is int:
-            return record_scaled(division.floored_by(op, self, other), self, other)
+            return record_scaled(division.by_number(op, self, other), self, other)
         return general(self, other)
     return method
 

@@ -156,6 +156,9 @@ def truncated_remainder(x: Any, y: Any) -> Any:
     return np.fmod(x, y)
 
 
+truncated_by_number, rest_by_number = truncated_quotient, truncated_remainder
+
+
 def integer_safe_power(x: Any, y: Any) -> Any:
     """x ** y; of integers, negative exponents give what truncating the exact result gives."""
     kind = np.result_type(x, y).kind

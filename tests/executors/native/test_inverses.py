@@ -160,6 +160,8 @@ def test_has_a_kernel(name: str, function: Callable[..., Any], operator: str) ->
 def test_whole_quotients_by_a_number(dtype: Any, number: int) -> None:
     x = flambeau.tensor([*range(-20, 21), (1 << 31) - 1, -(1 << 31)], dtype=dtype)
     check(lambda v: (v // number, v % number), [x], "floor_divide")
+    check(lambda v: tuple(v.div(number, rounding_mode=how) for how in ("floor", "trunc")), [x], "div")
+    check(lambda v: v.fmod(number), [x], "fmod")
     assert (x // number).tolist() == [v // number for v in x.tolist()]
     assert (x % number).tolist() == [v % number for v in x.tolist()]
 

@@ -115,6 +115,16 @@ def quotient_by_number(x: Any, y: Any) -> Expression:
     return select(adjusted, quotient - 1, quotient)
 
 
+def truncated_by_number(x: Any, y: Any) -> Expression:
+    """x / y rounded towards zero."""
+    return _divided(x, y)[0]
+
+
+def rest_by_number(x: Any, y: Any) -> Expression:
+    """The remainder with the sign of x."""
+    return _divided(x, y)[1]
+
+
 def remainder_by_number(x: Any, y: Any) -> Expression:
     """The remainder with the sign of y."""
     _, rest, adjusted = _divided(x, y)
@@ -154,4 +164,5 @@ def shifted_right(x: Any, y: Any) -> Expression:
 
 
 __all__ = ["floored_quotient", "floored_remainder", "quotient_by_number", "remainder_by_number",
-           "shifted_left", "shifted_right", "truncated_quotient", "truncated_remainder"]
+           "rest_by_number", "shifted_left", "shifted_right", "truncated_by_number", "truncated_quotient",
+           "truncated_remainder"]
