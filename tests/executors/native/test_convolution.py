@@ -62,6 +62,7 @@ HALVED: list[tuple[Any, ...]] = [
     ((40, 16, 15, 18), (20, 16, 3, 3), 2),
     ((8, 32, 33, 31), (72, 16, 3, 3), 2, 2, 1, 2),
     ((16, 130, 16, 16), (70, 130, 3, 3), 2, 1),
+    ((32, 64, 17, 14), (80, 32, 3, 3), 2, 3, 1, 2),
 ]
 # Kernels that are planes, of several planes: not for Winograd's tiles.
 PLANES: list[tuple[Any, ...]] = [

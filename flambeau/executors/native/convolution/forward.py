@@ -19,7 +19,7 @@ from .grid import rounded, share_out, window_of
 from .kernel import CHANNELS, NUMBERS, PHASE, POINTERS, forward_module
 from .packing import PACK_NUMBERS, PACK_POINTERS, pack_module
 from .packing_pairs import pair_module
-from .problem import Phase, Problem, Tensor, Three
+from .problem import Phase, Problem, Tensor, Three, joined
 from .staging import WIDTH
 from .winograd import Winograd, winograd_of
 
@@ -125,7 +125,8 @@ def product_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometr
     """
     e = PAIRS() if has_pairs(mode, dtype) else elements(dtype)
     tile = tile_for(e)
-    problem, missing = _without_empty(problem)
+    products = problem.products
+    problem, missing = _without_empty(joined(problem) or problem if mode == "winograd_doubled" else problem)
     blocking = Blocking(problem, e, tile, mode)
     packing = _packing_call(problem, e, tile, operands[1], blocking, volume, mode, turned)
     main = _main_call(problem, e, tile, operands, blocking, mode, missing)
@@ -134,7 +135,7 @@ def product_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometr
     depth = blocking.padded if mode == "narrow" else blocking.padded * taps
     size = problem.groups * blocking.panels * depth * tile.columns * e.width
     moved = sum(g.numel * g.dtype.itemsize for g in operands if g is not None)
-    return Plan([packing, main], workspace=size, flops=2.0 * problem.products, traffic=float(2 * moved))
+    return Plan([packing, main], workspace=size, flops=2.0 * products, traffic=float(2 * moved))
 
 
 def _without_empty(problem: Problem) -> tuple[Problem, int | None]:

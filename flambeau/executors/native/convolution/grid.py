@@ -80,7 +80,7 @@ def window_of(problem: Problem, grid: Three, lines: int, winograd: Winograd | No
     span, step, before = problem.span, problem.step, problem.before[2]
     a, b, w = ((n - 1) * step[d] + span[d] for d, n in enumerate((lines, grid[1], grid[2])))
     if winograd:
-        w = winograd.apart * (grid[2] - 1) + winograd.extent
+        a, w = (winograd.apart * (n - 1) + winograd.extent for n in (lines // winograd.results, grid[2]))
     left, first = min(max(before, 0), w), max(-before, 0)
     middle = max(0, min(w - left, problem.extents[2] - first))
     # Beyond the last line, where Winograd's tiles may reach as well, there must be zeros.

@@ -54,10 +54,10 @@ def short_rows(tile: Tile) -> Tile:
 def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool, step: int) -> str:
     """Code of ``convolve``.
 
-    ``mode``: taps, pointwise (one tap that meets every pixel: V is the staged image), winograd2, winograd4,
-    winograd_halved, or narrow (few channels). ``adjacent``: what lies side by side in the source. ``step``:
-    how far apart neighbouring results lie in the target: 1, 2, or 0 for any distance; ``CHANNELS`` where
-    channels are neighbours.
+    ``mode``: taps, pointwise (one tap that meets every pixel: V is the staged image), narrow (few channels),
+    or one of Winograd's. ``adjacent``: what lies side by side in the source. ``step``: how far apart
+    neighbouring results lie in the target: 1, 2, or 0 for any distance; ``CHANNELS`` where channels are
+    neighbours.
     """
     module = Module()
     tiles = {t.rows: _tile_function(module, e, t) for t in (tile, short_rows(tile))}
@@ -65,14 +65,14 @@ def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool
         a, ahead = registers(f, POINTERS, NUMBERS), Ahead(f)
         before = f.variable("i64", -1)
         with f.loop(f.begin, f.end) as task:
-            part = _part_of(f, a, e, task)
+            part = _part_of(f, a, e, mode, task)
             # Shares of the panels of one part follow one another: what they multiply is made once.
             number = f.div(task, a.splits)
             anew = f.compare("ne", before.get(), number)
             anew = f.emit(f"or i1 {anew}, {f.compare('ne', a.phases, 1)}")
             before.set(number)
             following = f.add(task, 1)
-            ahead.begin_source(f, a, e, _part_of(f, a, e, following), a.channels,
+            ahead.begin_source(f, a, e, _part_of(f, a, e, mode, following), a.channels,
                                f.compare("slt", following, f.end))
             if mode != "narrow":
                 with f.when(anew):
@@ -94,7 +94,7 @@ def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool
     return module.text()
 
 
-def _part_of(f: Function, a: Registers, e: Elements, task: str) -> Part:
+def _part_of(f: Function, a: Registers, e: Elements, mode: str, task: str) -> Part:
     """What a task does: some images or rows of the grid, a group, and a share of the panels."""
     part = Part()
     share, rest = f.rem(task, a.splits), f.div(task, a.splits)
@@ -102,8 +102,14 @@ def _part_of(f: Function, a: Registers, e: Elements, task: str) -> Part:
     part["first_image"] = f.mul(f.div(rest, a.chunks), a.images_each)
     part["images"] = f.least(a.images_each, f.sub(a.batch, part["first_image"]))
     part["grid_first"] = f.mul(f.rem(rest, a.chunks), a.rows_each)
-    part["first_a"] = f.mul(part["grid_first"], a.step_a)
-    part["rows"] = f.add(f.mul(f.sub(a.rows_each, 1), a.step_a), a.span_a)
+    w = winograd_of(mode)
+    if w:
+        first, lines = (f.div(n, w.results) for n in (part["grid_first"], a.rows_each))
+        part["first_a"] = f.mul(first, w.apart)
+        part["rows"] = f.add(f.mul(f.sub(lines, 1), w.apart), w.extent)
+    else:
+        part["first_a"] = f.mul(part["grid_first"], a.step_a)
+        part["rows"] = f.add(f.mul(f.sub(a.rows_each, 1), a.step_a), a.span_a)
     part["source"] = e.at(f, a.source, f.mul(part["group"], a.s_group))
     part["first_panel"] = f.div(f.mul(share, a.panels), a.splits)
     part["last_panel"] = f.div(f.mul(f.add(share, 1), a.panels), a.splits)

@@ -148,5 +148,21 @@ def input_problem(grad: Geometry, weight: Geometry, x: Geometry, attributes: Seq
                    _three([s * n for s, n in zip(target.space, stride)]))
 
 
+def joined(problem: Problem) -> Problem | None:
+    """The gradient by the input of 3 x 3 with stride 2 and odd padding, as one grid of all results.
+
+    Its taps are the kernel's, in their order, and offsets say nothing; None where it is another problem.
+    """
+    phases = problem.phases
+    if [len(p.taps) for p in phases] != [1, 2, 2, 4] or problem.span != (2, 1, 2) or phases[0].grid[1] != 1:
+        return None
+    # Odd results meet the first and the last tap, which reaches less far.
+    taps = {tuple(2 - 2 * tap.offset[d] if odd else 1 for d, odd in ((0, i // 2), (2, i % 2))): tap
+            for i, phase in enumerate(phases) for tap in phase.taps}
+    grid = phases[0].grid[0] + phases[2].grid[0], 1, phases[0].grid[2] + phases[1].grid[2]
+    return problem._replace(phases=(Phase(grid, 0, tuple(taps[k] for k in sorted(taps))),),
+                            positions=problem.target.space)
+
+
 def _three(values: Sequence[int]) -> Three:
     return values[0], values[1], values[2]

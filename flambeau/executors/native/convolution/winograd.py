@@ -33,7 +33,7 @@ class Winograd(NamedTuple):
     """F(m x m, 3 x 3): its matrices, and those of the gradient by the weight, which are their transposes."""
 
     results: int            # m
-    apart: int              # tiles in the source: m times the stride
+    apart: int              # tiles in the source: m times the stride, or m by the stride
     output: Matrix          # A^T: m x n
     weight: Matrix          # G: n x 3, but of last elements that share a row only the first one's
     input: Matrix           # B^T: n x the extent of a tile
@@ -72,23 +72,33 @@ def winograd(results: int) -> Winograd:
     return Winograd(results, results, output, tuple(weight), tuple(rows))
 
 
-@functools.cache
-def _halved() -> Winograd:
-    """F(2 x 2, 3 x 3) of stride 2: the last two elements meet the middle tap."""
-    return Winograd(2, 4, _matrix((1, 1, 0, 1, 0), (0, 1, 1, 0, 1)),
-                    _matrix((1, 0, 0), (1, 0, 1), (0, 0, 1), (0, 1, 0)),
-                    _matrix((1, 0, -1, 0, 0), (0, 0, 1, 0, 0), (0, 0, -1, 0, 1), (0, 1, 0, 0, 0),
-                            (0, 0, 0, 1, 0)))
-
-
 def _matrix(*rows: Sequence[int]) -> Matrix:
     return tuple(tuple(map(Fraction, row)) for row in rows)
 
 
+# Of F(2, 2) with the outer taps, and the middle one.
+_APART = _matrix((1, 0, 0), (1, 0, 1), (0, 0, 1), (0, 1, 0))
+
+
+@functools.cache
+def _halved() -> Winograd:
+    """F(2 x 2, 3 x 3) of stride 2: the last two elements meet the middle tap."""
+    return Winograd(2, 4, _matrix((1, 1, 0, 1, 0), (0, 1, 1, 0, 1)), _APART,
+                    _matrix((1, 0, -1, 0, 0), (0, 0, 1, 0, 0), (0, 0, -1, 0, 1), (0, 1, 0, 0, 0),
+                            (0, 0, 0, 1, 0)))
+
+
+@functools.cache
+def _doubled() -> Winograd:
+    """The gradient by the input of the same: even results meet the middle tap (of the turned kernel)."""
+    return Winograd(4, 2, _matrix((0, 0, 0, 1, 0), (1, 1, 0, 0, 0), (0, 0, 0, 0, 1), (0, 1, 1, 0, 0)), _APART,
+                    _matrix((1, -1, 0), (0, 1, 0), (0, -1, 1), (1, 0, 0), (0, 1, 0)))
+
+
 def winograd_of(mode: str) -> Winograd | None:
-    """What ``winograd2``, ``winograd4`` and ``winograd_halved`` stand for; None for other modes."""
-    if mode == "winograd_halved":
-        return _halved()
+    """What modes that begin with ``winograd`` stand for; None for others."""
+    if mode in ("winograd_halved", "winograd_doubled"):
+        return _halved() if mode == "winograd_halved" else _doubled()
     return winograd(int(mode[8:])) if mode.startswith("winograd") else None
 
 

@@ -15,7 +15,7 @@ from ..convolution.depthwise_rows import has_rows, has_weight_rows, rows_plan, r
 from ..convolution.few_plan import MOST_OUTS, few_plan, has_few, reads_dense
 from ..convolution.forward import beside_in, has_pairs, product_plan
 from ..convolution.point_plan import has_points, point_plan
-from ..convolution.problem import Problem, forward_problem, input_problem
+from ..convolution.problem import Problem, forward_problem, input_problem, joined
 from ..convolution.weight import weight_plan
 from ..convolution.winograd import winograd_of
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
@@ -65,10 +65,10 @@ def _is_depthwise(problem: Problem) -> bool:
 
 def _products(problem: Problem, mode: str, each: int = _WEIGHTS) -> int:
     """Products for each pair of channels, and what it costs to transform, store and read the weights."""
-    height, _, width = problem.phases[0].grid
     w = winograd_of(mode)
     if w is None:
-        return 9 * (problem.batch * height * width + each)
+        return problem.products // (problem.groups * problem.ins * problem.outs) + 9 * each
+    height, _, width = (joined(problem) or problem).phases[0].grid
     tiles = problem.batch * -(-height // w.results) * -(-width // w.results)
     return w.elements**2 * tiles + w.weights**2 * each
 
@@ -87,6 +87,9 @@ def _mode(problem: Problem, volume: int, dtype: Any, halved: int) -> str:
             return min(("winograd4", "winograd2", "taps"), key=lambda mode: _products(problem, mode))
         if halved:
             return min(("winograd_halved", "taps"), key=lambda mode: _products(problem, mode, halved))
+    if halved and volume == 9 and dtype != FLOAT64 and problem.ins >= _WINOGRAD \
+            and problem.outs > MOST_OUTS and joined(problem):
+        return min(("winograd_doubled", "taps"), key=lambda mode: _products(problem, mode, halved))
     if len(problem.phases) == len(phase.taps) == 1 and problem.step == (1, 1, 1) and problem.ins >= _NARROW \
             and phase.grid == problem.extents and problem.before == phase.taps[0].offset:
         return "pointwise"
@@ -181,7 +184,8 @@ def _weight(signature: Signature) -> Plan | None:
     grad, x = signature.geometries
     result = signature.outputs[0]
     problem = forward_problem(x, result, grad, signature.attributes[1:])
-    mode = _mode(problem, math.prod(result.shape[2:]), dtype, _SUMS if problem.ins >= _HALF else 0)
+    halved = _SUMS if min(problem.ins, problem.outs) >= _HALF else 0
+    mode = _mode(problem, math.prod(result.shape[2:]), dtype, halved)
     narrow = mode == "narrow" or (mode == "taps" and problem.ins < _HALF)
     if narrow or _is_depthwise(problem):
         copies = [i for i, g in enumerate((grad, x))
