@@ -22,6 +22,7 @@ from .embedding import (
     scaled_by_frequency,
 )
 from .extents import type_in_checks
+from .joining import cat
 from .looking import look
 from .registry import api
 
@@ -230,8 +231,13 @@ def _sums(rows: Tensor, which: Any, bags: int) -> Tensor:
 
 
 def _max_pool(rows: Tensor, which: Tensor, bags: int, indices: Tensor, padding_idx: int | None) -> Tensor:
+    """The greatest of each bag's rows, column by column; the gradient goes to the first of equal ones."""
     if padding_idx is not None:
         used = (indices != padding_idx).nonzero().reshape(-1)
         rows, which = rows[used], which[used]
-    index = which.unsqueeze(1).expand(rows.shape)
-    return rows.new_zeros((bags, rows.shape[1])).scatter_reduce(0, index, rows, "amax", include_self=False)
+    index, values = which.unsqueeze(1).expand(rows.shape), rows.detach()
+    shape, count = (bags, rows.shape[1]), rows.shape[0]
+    greatest = values.new_zeros(shape).scatter_reduce(0, index, values, "amax", include_self=False)[which]
+    places = from_array(np.arange(count)).unsqueeze(1).masked_fill((values < greatest), count)
+    first = which.new_full(shape, count).scatter_reduce(0, index, places.expand(rows.shape), "amin")
+    return cat([rows, rows.new_zeros((1, rows.shape[1]))]).gather(0, first)     # zeros for empty bags

@@ -178,3 +178,15 @@ def test_embedding_scales_only_rows_that_are_too_long() -> None:
     weight = flambeau.tensor([[1 - 3e-8], [1.0], [1 + 3e-8]], dtype=flambeau.float64)
     flambeau.nn.functional.embedding(flambeau.arange(3), weight, max_norm=1.0)
     assert weight[:2].flatten().tolist() == [1 - 3e-8, 1.0] and abs(weight[2].item() - (1 - 1e-7)) < 1e-12
+
+
+@pytest.mark.parametrize(("bags", "gradient"), [
+    ([[0, 1, 2], [2, 0, 1]], [[1.0, 2.0], [0.0, 0.0], [3.0, 4.0]]),
+    ([[2, 0], [0, 2]], [[3.0, 4.0], [0.0, 0.0], [1.0, 2.0]]),
+    ([[1, 1], [2, 2]], [[0.0, 0.0], [1.0, 2.0], [3.0, 4.0]]),
+])
+def test_gradient_of_a_maximum_over_a_bag_goes_to_the_first_of_equal_rows(bags: Any, gradient: Any) -> None:
+    weight = flambeau.tensor([[0.7, 0.7], [0.1, 0.2], [0.7, 0.7]], requires_grad=True)
+    out = flambeau.nn.functional.embedding_bag(flambeau.tensor(bags), weight, mode="max")
+    (out * flambeau.tensor([[1.0, 2.0], [3.0, 4.0]])).sum().backward()
+    assert weight.grad.tolist() == gradient
