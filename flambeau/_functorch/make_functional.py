@@ -90,7 +90,16 @@ def make_functional(model: Module, disable_autograd_tracking: bool = False,
 
 def make_functional_with_buffers(model: Module, disable_autograd_tracking: bool = False,
                                  ) -> tuple[FunctionalModuleWithBuffers, Tensors, Tensors]:
-    """A module as a function, and copies of its parameters and buffers."""
+    """A module as a function, and copies of its parameters and buffers.
+
+    >>> import flambeau as torch
+    >>> from flambeau._functorch.make_functional import make_functional_with_buffers
+    >>> import warnings
+    >>> warnings.simplefilter("ignore")
+    >>> function, params, buffers = make_functional_with_buffers(torch.nn.BatchNorm1d(2).eval())
+    >>> function(params, (torch.ones(2), *buffers[1:]), torch.ones(1, 2)).tolist()
+    [[0.0, 0.0]]
+    """
     _deprecated("make_functional_with_buffers", "functional_call")
     names, params = _parts(model.named_parameters(), disable_autograd_tracking)
     buffer_names, buffers = _parts(model.named_buffers(), disable_autograd_tracking)
@@ -99,7 +108,17 @@ def make_functional_with_buffers(model: Module, disable_autograd_tracking: bool 
 
 def combine_state_for_ensemble(models: Sequence[Module],
                                ) -> tuple[FunctionalModuleWithBuffers, Tensors, Tensors]:
-    """One function for several models of a class, for ``vmap`` over their stacked parameters and buffers."""
+    """One function for several models of a class, for ``vmap`` over their stacked parameters and buffers.
+
+    >>> import flambeau as torch
+    >>> from flambeau._functorch.make_functional import combine_state_for_ensemble
+    >>> import warnings
+    >>> warnings.simplefilter("ignore")
+    >>> models = [torch.nn.Linear(2, 1) for _ in range(3)]
+    >>> function, params, buffers = combine_state_for_ensemble(models)
+    >>> torch.func.vmap(function, in_dims=(0, 0, None))(params, buffers, torch.ones(2)).shape
+    torch.Size([3, 1])
+    """
     _deprecated("combine_state_for_ensemble", "stack_module_state")
     if not models:
         raise RuntimeError("combine_state_for_ensemble: Expected at least one model, got 0.")

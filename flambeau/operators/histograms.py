@@ -41,6 +41,7 @@ def _counts(values: Any, edges: Any, weights: Any) -> Any:
 
 
 def _outer_edges(name: str, values: Any, low: float, high: float, margin: float = 0.5) -> tuple[float, float]:
+    """The range of a histogram: the one that was asked for, or that of the data; never empty."""
     if low == high and values.size:
         low, high = float(values.min()), float(values.max())
     if not (isfinite(low) and isfinite(high)):
@@ -57,8 +58,7 @@ _HIST = Out("torch.histogram: input tensor and hist tensor should have the same 
 @api("torch", "Tensor", out=_HIST, judge="first")
 @by_example
 def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
-    """How many elements lie in each of ``bins`` equal parts of a range (that of the data where min equals
-    max).
+    """How many elements lie in each of ``bins`` equal parts of [min, max], or of the data's range: (bins).
 
     >>> import flambeau as torch
     >>> torch.histc(torch.tensor([1., 2., 1.]), bins=4, min=0, max=3)
@@ -77,6 +77,7 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
 
 
 def _equal_counts(values: Any, bins: int, low: float, high: float, weights: Any) -> Any:
+    """As ``_counts``, for bins of equal widths: each value's is computed, not searched for."""
     inside = (values >= low) & (values <= high)
     chosen = values[inside].astype(np.float64)
     position = np.minimum(((chosen - low) * bins / (high - low)).astype(np.int64), bins - 1)
@@ -85,6 +86,7 @@ def _equal_counts(values: Any, bins: int, low: float, high: float, weights: Any)
 
 
 def _density(hist: Any, *edges: Any) -> Any:
+    """Counts over the volumes of their cells, whose integral is 1."""
     volume = np.ones(())
     for each in edges:
         volume = np.multiply.outer(volume, np.diff(each))
@@ -105,7 +107,7 @@ def _types_differ(name: str, input: Tensor, x: Tensor, d: int = 0) -> str:
 def histogram(
     input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:
-    """Counts of elements (or sums of weights) in bins, and the bins' edges.
+    """Counts of elements (or sums of weights) in bins, (B), and the bins' edges, (B + 1).
 
     >>> import flambeau as torch
     >>> torch.histogram(torch.tensor([1., 2., 1.]), bins=4, range=(0., 3.)).hist
@@ -195,6 +197,7 @@ def _check_weight(points: Sequence[int], weight: Tensor) -> None:
 
 
 def _cell_counts(points: Any, edges: Sequence[Any], weights: Any) -> Any:
+    """As ``_counts``, of points (N, D) in a grid with these edges in each of the D dimensions."""
     shape = [len(e) - 1 for e in edges]
     cell = np.zeros(len(points), np.int64)
     inside = np.ones(len(points), bool)
@@ -207,6 +210,7 @@ def _cell_counts(points: Any, edges: Sequence[Any], weights: Any) -> Any:
 
 
 def _grid(points: Any, bins: Sequence[Any], limits: Any) -> list[Any]:
+    """The edges in each dimension: those that were given, or so many equal bins within the limits."""
     if len(bins) != points.shape[1]:
         raise RuntimeError(
             f"torch.histogramdd(): expected {points.shape[1]} sequences of bin edges for a "

@@ -41,7 +41,7 @@ _ONE = {shape: contiguous(shape, dtypes.int64) for shape in ((), (1,))}
 
 
 def _few_integers(*args: Any) -> Any:
-    """``randint(9, (1,))``, or with a lower bound."""
+    """``randint(high, size)`` or ``randint(low, high, size)`` of few numbers, drawn at once; else None."""
     if len(args) == 2:
         args = 0, *args
     elif len(args) != 3:
@@ -84,9 +84,13 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
     tensor([4, 9, 3])
     """
     low, high, shape = _integer_arguments(args, low, high, size)
+    geometry = factory_geometry(shape, dtype or dtypes.int64, device, "randint")
+    return _drawn_between(low, high, geometry, generator, requires_grad)
+
+
+def _drawn_between(low: int, high: int, geometry: Geometry, generator: Any, requires_grad: bool) -> Tensor:
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    geometry = factory_geometry(shape, dtype or dtypes.int64, device, "randint")
     if geometry.dtype.is_complex:
         raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
     check_range(geometry.dtype, low, high - 1)
@@ -102,6 +106,7 @@ def _limits(d: dtypes.dtype) -> tuple[int, int]:
 
 
 def check_range(d: dtypes.dtype, first: int, last: int) -> None:
+    """Raise PyTorch's error where a type cannot hold the first or the last of the integers."""
     if d.category >= dtypes.FLOATING or (-_FIT <= first and last <= _FIT and d is dtypes.int64):
         return
     low, high = _limits(d)
@@ -127,10 +132,4 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, d
     tensor([True, True])
     """
     low, high, _ = _integer_arguments(args, low, high, ())
-    if low >= high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    geometry = like_geometry(input, dtype, device)
-    if geometry.dtype.is_complex:
-        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
-    check_range(geometry.dtype, low, high - 1)
-    return finished(drawn(RANDINT, generator, (low, high), geometry), requires_grad)
+    return _drawn_between(low, high, like_geometry(input, dtype, device), generator, requires_grad)

@@ -13,7 +13,7 @@ from .indexing import check_source, check_vector
 from .out import EXACT
 from .prices import per_element
 from .registry import api
-from .scattering import _check_index, _positions, _require, check_src, cut, gather, into_shape
+from .scattering import check_grid, check_src, cut, gather, into_shape, positions, require_grid
 
 _WIDE = (dtypes.float32, dtypes.float64)     # types in which sums and counts are kept as they are
 _FEW = 1 << 11      # elements of which means are one operator: several cost more to record
@@ -36,8 +36,8 @@ def _start(m: Any, dtype: Any, reduce: str) -> Any:
 def SCATTER_REDUCE(
     m: Any, input: Any, index: Any, src: Any, dim: int, reduce: str, include_self: bool
 ) -> Any:
-    _require(index, input, dim)
-    where = _positions(m, index, input.shape, dim).reshape(-1)
+    require_grid(index, input, dim)
+    where = positions(m, index, input.shape, dim).reshape(-1)
     values = m.wide(cut(src, index)).reshape(-1)
     result = m.wide(m.array(input, order="C")).reshape(-1)
     if not include_self:
@@ -80,7 +80,7 @@ def _corner(src: Tensor, index: Tensor) -> Tensor:
 def _extremum(
     grad: Tensor, input: Tensor, index: Tensor, src: Tensor, output: Tensor, dim: int
 ) -> tuple[Tensor, Tensor]:
-    # Equal candidates share the gradient.
+    """Gradients of amax and amin, which equal candidates share."""
     ours = (input == output).to(grad.dtype)
     theirs = (src == gather(output, dim, index)).to(grad.dtype)
     shared = grad / ours.scatter_add(dim, index, theirs)
@@ -96,6 +96,7 @@ def _product(
     dim: int,
     include_self: bool,
 ) -> tuple[Tensor, Tensor]:
+    """Gradients of products; where factors are zero, nothing is divided by them."""
     by_input = grad * _reduced(input.new_ones(input.shape), dim, index, src, "prod", True)
     # Where one factor is zero, its gradient is the product of the others; where several are, all vanish.
     zeros = (src == 0)
@@ -131,6 +132,7 @@ def _means(input: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bo
 
 
 def _reduced(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
+    """Record the reduction: means of many elements as sums and counts, which native code has."""
     if reduce == "mean" and index.numel() > _FEW and src.dtype is input.dtype and input.is_floating_point():
         if input.dtype in _WIDE:
             return _means(input, dim, index, src, include_self)
@@ -155,7 +157,7 @@ def scatter_reduce(
     """
     if reduce not in _FUNCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    d = _check_index("scatter", input, dim, index)
+    d = check_grid("scatter", input, dim, index)
     check_src("scatter", input, d, index, src)
     return _reduced(input, d, index, src, reduce, bool(include_self))
 

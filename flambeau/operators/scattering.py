@@ -20,7 +20,8 @@ from .undifferentiable import refuse_derivative
 from .view_backward import embed
 
 
-def _check_index(name: str, x: Tensor, dim: int, index: Tensor) -> int:
+def check_grid(name: str, x: Tensor, dim: int, index: Tensor) -> int:
+    """The dimension along which a grid of indices goes over a tensor; raise where they do not fit."""
     if index.dtype.name not in ("int64", "int32") and index.numel():
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     d = check_dim(dim, x.ndim)
@@ -32,12 +33,14 @@ def _check_index(name: str, x: Tensor, dim: int, index: Tensor) -> int:
     return d
 
 
-def _require(index: Any, x: Any, dim: int) -> None:
+def require_grid(index: Any, x: Any, dim: int) -> None:
+    """In a kernel: raise where an index is out of range."""
     n = x.shape[dim] if x.ndim else 1
     bounds.require(index, 0, n, RuntimeError, bounds.out_of_bounds(dim, n))
 
 
-def _positions(m: Any, index: Any, shape: tuple[int, ...], dim: int) -> Any:
+def positions(m: Any, index: Any, shape: tuple[int, ...], dim: int) -> Any:
+    """Where the elements that a grid of indices names lie in memory of a shape."""
     return m.grid_positions(index.reshape(index.shape or (1,)), shape or (1,), dim)
 
 
@@ -51,10 +54,10 @@ def _gather_geometry(operands: Any, attributes: Any) -> Geometry:
 
 @operator("gather", _gather_geometry)
 def GATHER(m: Any, input: Any, index: Any, dim: int) -> Any:
-    _require(index, input, dim)
+    require_grid(index, input, dim)
     if index.size == 0:
         return m.empty(index.shape, input.dtype)
-    return m.take(input.reshape(-1), _positions(m, index, input.shape, dim)).reshape(index.shape)
+    return m.take(input.reshape(-1), positions(m, index, input.shape, dim)).reshape(index.shape)
 
 
 def _gather_backward_kernel(m: Any, grad: Any, index: Any, dim: int, shape: tuple[int, ...]) -> Any:
@@ -62,7 +65,7 @@ def _gather_backward_kernel(m: Any, grad: Any, index: Any, dim: int, shape: tupl
     result = m.zeros(shape, grad.dtype)
     if index.size == 0:
         return result
-    m.add.at(result.reshape(-1), _positions(m, index, shape, dim).reshape(-1), grad.reshape(-1))
+    m.add.at(result.reshape(-1), positions(m, index, shape, dim).reshape(-1), grad.reshape(-1))
     return result
 
 
@@ -89,7 +92,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     tensor([[1],
             [4]])
     """
-    d = _check_index("gather", input, dim, index)
+    d = check_grid("gather", input, dim, index)
     if index.numel():
         for k in range(input.ndim if index.ndim else 0):
             if k != d and index.shape[k] > input.shape[k]:
@@ -137,8 +140,8 @@ def cut(src: Any, index: Any) -> Any:
 
 
 def _scatter_kernel(m: Any, input: Any, index: Any, src: Any, dim: int, reduce: str | None) -> Any:
-    _require(index, input, dim)
-    where = _positions(m, index, input.shape, dim).reshape(-1)
+    require_grid(index, input, dim)
+    where = positions(m, index, input.shape, dim).reshape(-1)
     if hasattr(src, "shape"):
         src = cut(src, index).reshape(-1)
     result = m.ascontiguousarray(input).reshape(-1)
@@ -231,7 +234,7 @@ def scatter(
     """
     if value is not None:
         src = value
-    d = _check_index("scatter", input, dim, index)
+    d = check_grid("scatter", input, dim, index)
     if reduce not in (None, "add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
     operator = SCATTER if isinstance(src, Tensor) and value is None else SCATTER_VALUE
@@ -257,6 +260,6 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     >>> torch.zeros(3).scatter_add(0, torch.tensor([0, 0, 2]), torch.ones(3))
     tensor([2., 0., 1.])
     """
-    d = _check_index("scatter", input, dim, index)
+    d = check_grid("scatter", input, dim, index)
     check_src("scatter", input, d, index, src)
     return record(SCATTER_ADD, (input, index, src), (d, "add"))

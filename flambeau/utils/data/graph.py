@@ -59,12 +59,12 @@ def traverse_dps(datapipe: DataPipe) -> DataPipeGraph:
 def traverse(datapipe: DataPipe, only_datapipe: bool | None = None) -> DataPipeGraph:
     """The older form of ``traverse_dps``; ``only_datapipe=False`` looks into all attributes.
 
-    >>> import flambeau as torch
-    >>> from flambeau.utils.data.graph import traverse_dps
+    >>> import warnings
+    >>> from flambeau.utils.data.graph import traverse
     >>> from flambeau.utils.data.datapipes.iter import IterableWrapper
-    >>> pipe = IterableWrapper([1, 2]).map(str)
-    >>> len(traverse_dps(pipe))
-    1
+    >>> warnings.simplefilter("ignore")
+    >>> [of for of, parts in traverse(IterableWrapper([1, 2]).batch(2)).values()]
+    [BatcherIterDataPipe]
     """
     message = (
         "`traverse` function is deprecated and will be removed after 1.13. Please use `traverse_dps` instead."
