@@ -21,7 +21,7 @@ from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64, Dtype, me
 from ..llvm.expression import Expression
 from ..plan import Call, Plan, Words
 from ..quantity import whole
-from .sampling import GROUP, normal_in_double
+from .normal_groups import GROUP, normal_in_double
 
 _FLOATS = (FLOAT16, BFLOAT16, FLOAT32, FLOAT64)
 _LONGEST = ((1 << 32) - 1) // 20  # permutations from here on take words of 64 bits

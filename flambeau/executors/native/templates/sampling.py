@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, SupportsIndex
 
@@ -13,13 +12,12 @@ from ....graph.node import Signature
 from ....random_streams.gammas import THIRD
 from ..draws import rejection
 from ..draws.mersenne import STATE_BYTES
-from ..draws.one_by_one import COUNT, NUMBERS, RESULT, SCRATCH, Reader, library
+from ..draws.one_by_one import COUNT, NUMBERS, RESULT, SCRATCH, Reader
 from ..llvm.build import Function, Module
 from ..llvm.code import kernel
 from ..llvm.effort import Effort
 from ..llvm.emitter import FLOAT32, FLOAT64, Dtype, literal, memory_type
 from ..llvm.expression import Expression, compare, constant, convert, select
-from ..llvm.functions import fma
 from ..plan import Call, Plan, Words
 from .movement import Template
 
@@ -41,7 +39,7 @@ def _template(make: Callable[[Dtype], SupportsIndex], each: float) -> Template:
         words.output(1)
         words.output(0)
         words.constant(out.numel)
-        for k in (0, -1):
+        for k in (0, -1):       # kernels have two parameters; of those that need one they are the same
             words.input(1 + k % len(operands), operands[k])
         words.status()
         call = Call(make(np.dtype(out.dtype.numpy)), words, 1, scratch=SCRATCH)
@@ -102,64 +100,6 @@ def _binomial(dtype: Dtype) -> str:
     def formula(f: Function, function: Function, given: list[Expression]) -> Expression:
         return convert(_called(f, function, *given), dtype)
     return _written("draw_binomial", dtype, rejection.binomial, formula)
-
-
-# --- normal numbers in double precision ---------------------------------------------------------------------
-
-GROUP = 16      # of normal numbers
-
-
-def normal_in_double(signature: Signature) -> Plan:
-    """Groups of 16; an incomplete group's numbers are lost, and the last 16 are made anew."""
-    words = Words()
-    words.input(0, signature.geometries[0])
-    words.output(1)
-    words.output(0)
-    words.constant(signature.outputs[0].numel)
-    for operand in (1, 2):
-        words.number(operand, FLOAT64)
-    call = Call(_normal(FLOAT64), words, 1, scratch=SCRATCH)
-    return Plan([call], nanoseconds=2000 + 25.0 * signature.outputs[0].numel)
-
-
-@kernel("draw_normal", effort=Effort.SOME)
-def _normal(dtype: Dtype) -> str:
-    module = Module()
-    reader = Reader(module)
-    with module.helper("group", [("ptr", "%scratch"), ("ptr", "%to"), ("double", "%mean"),
-                                 ("double", "%std")]) as f:
-        _write_group(f, reader)
-    group = f
-    with module.kernel("draw_normal") as f:
-        reader.start(f)
-        mean, std = (f.word(NUMBERS + k, "double") for k in range(2))
-        count, result = f.word(COUNT), f.word(RESULT, "ptr")
-        rest = f.rem(count, GROUP)
-        with f.loop(0, f.sub(count, rest), GROUP) as i:
-            f.run(group, f.scratch, f.at(result, i, "double"), mean, std)
-        with f.when(f.compare("ne", rest, 0)):
-            with f.loop(0, rest):
-                reader.uniform(f)
-            f.run(group, f.scratch, f.at(result, f.sub(count, GROUP), "double"), mean, std)
-        reader.finish(f)
-    return module.text()
-
-
-def _write_group(f: Function, reader: Reader) -> None:
-    """Uniform numbers where the normal ones will be; the first half gives radii, the second angles."""
-    def at(i: str) -> Expression:
-        return Expression(f, f.read("double", f.at("%to", i, "double"), 8), FLOAT64)
-
-    with f.loop(0, GROUP) as i:
-        f.write("double", reader.uniform(f).register, f.at("%to", i, "double"), 8)
-    mean, std = (Expression(f, name, FLOAT64) for name in ("%mean", "%std"))
-    with f.loop(0, GROUP // 2) as i:
-        other = f.add(i, GROUP // 2)
-        radius = (library("log", 1.0 - at(i)) * -2.0).intrinsic("sqrt")
-        angle = at(other) * (2.0 * math.pi)
-        for place, turn in ((i, "cos"), (other, "sin")):
-            value = fma(radius * library(turn, angle), std, mean)
-            f.write("double", value.register, f.at("%to", place, "double"), 8)
 
 
 TEMPLATES: dict[str, Any] = {"standard_gamma": _template(_gamma, 60.0), "poisson": _template(_poisson, 60.0),
