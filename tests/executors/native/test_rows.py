@@ -8,6 +8,7 @@ import pytest
 
 import flambeau
 from flambeau import config
+from flambeau.executors.native.fusion import past
 from flambeau.nn import functional as F
 
 from .test_reductions import check
@@ -46,6 +47,21 @@ def test_rows_that_are_fetched_ahead(length: int, read: Any, dtype: Any) -> None
         # At the end of its memory, where there is no next row.
         return [F.softmax(x, -1), F.layer_norm(x, x.shape[-1:]), x.var(-1), F.log_softmax(x[-1:, -1:], -1)]
     check(compute, 5e-5 if dtype != flambeau.bfloat16 else 0.04)
+
+
+@pytest.mark.parametrize("shape", [(7, 1088), (5, 1107), (11_003,), (3, 2, 5, 16), (2, 3, 4160)], ids=str)
+def test_results_that_are_written_past_the_caches(shape: tuple[int, ...],
+                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(past, "LAST_CACHE", 0)
+
+    def compute() -> list[Tensor]:
+        x, y = flambeau.randn(shape), flambeau.randn(shape[-1:])
+        z = flambeau.randn(shape)
+        z += y
+        return [x.relu(), x + y, x > y, (x * y).double(), x.bfloat16(), F.softmax(x, -1), F.silu(z), z,
+                F.layer_norm(x, shape[-1:]),
+                F.batch_norm(flambeau.stack([x, z]).reshape(2, 1, -1), None, None, training=True)]
+    check(compute, 5e-5)
 
 
 @pytest.mark.parametrize(("shape", "normalized"), [((8, 33, 40), (40,)), ((8, 33, 40), (33, 40)),

@@ -14,7 +14,8 @@ from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ....graph.recent import Recent
 from ..plan import Call, Plan, Words
-from . import cost, traits
+from ..quantity import most
+from . import cost, past, traits
 from .accumulate import wide
 from .compile import Kernel, kernel_of
 from .course import Course, course_of
@@ -159,10 +160,11 @@ def _passes(unit: Unit, signatures: Sequence[Signature]) -> int:
 
 
 class _Cast(NamedTuple):
-    """A kernel, and its calls' words with no values in them."""
+    """A kernel, and its calls' words with no values in them; ``past``: its results pass the caches."""
 
     kernel: Kernel
     words: Words
+    past: bool
 
 
 class Mold:
@@ -173,7 +175,7 @@ class Mold:
     """
 
     __slots__ = ("unit", "places", "levels", "dtypes", "sizes", "members", "outputs", "results", "numbers",
-                 "ndim", "dims", "row_by_row", "passes", "course", "casts")
+                 "ndim", "dims", "row_by_row", "passes", "course", "casts", "least")
 
     def __init__(self, unit: Unit, signatures: Sequence[Signature], found: Contents) -> None:
         reads, dims = found.reads, found.reads.dims
@@ -183,6 +185,8 @@ class Mold:
         self.sizes = [dtype.itemsize for dtype in self.dtypes]
         self.members, self.outputs, self.results, self.numbers = \
             found.members, found.outputs, found.results, found.numbers
+        self.least = min([self.members[x.member].dtypes[x.result].itemsize for x in self.outputs
+                          if x.level == ELEMENT], default=0)
         self.ndim = None if dims is None else len(reads.space[0])
         self.dims = dims
         self.row_by_row = reads.space == traits.contiguous_space(reads.space[0])
@@ -198,12 +202,13 @@ class Mold:
                    for m, j in [places[k]]]
         nest = nest_of(space, self.dims, strides, self.passes) if course is None else \
             course.nest(space, strides)
+        traffic = self._traffic(signatures)
         form = (nest.accesses, len(nest.outer), len(nest.mid), nest.columns, nest.split, nest.packed,
-                nest.tail > 0, nest.short)
+                nest.tail > 0, nest.short, self._past(nest, traffic))
         if form not in self.casts:
-            self.casts[form] = self._cast(nest)
+            self.casts[form] = self._cast(nest, form[-1])
         cast = self.casts[form]
-        return None if cast is None else self._plan(cast, nest, signatures)
+        return None if cast is None else self._plan(cast, nest, signatures, traffic)
 
     def _course(self, reads: Reads) -> Course | None:
         if not all(g.has_no_gaps for g in reads.geometries):
@@ -211,11 +216,24 @@ class Mold:
         nest = nest_of(reads.space, self.dims, reads.strides, self.passes)
         return course_of(nest, groups_of(reads.space, self.dims, reads.strides), self.dims, self.passes)
 
-    def _cast(self, nest: Nest) -> _Cast | None:
+    def _traffic(self, signatures: Sequence[Signature]) -> int:
+        """How many bytes are read and written."""
+        reads = [signatures[m].geometries[j] for m, j in self.places]
+        written = [signatures[m].outputs[result] for m, result in self.results]
+        return sum([g.numel * size for g, size in zip(reads, self.sizes)]) \
+            + sum([g.numel * g.dtype.itemsize for g in written])
+
+    def _past(self, nest: Nest, traffic: int) -> bool:
+        """Whether results for each element are written past the caches."""
+        if not self.least or nest.columns or nest.split or nest.short:
+            return False
+        return past.goes_past(traffic, nest.inner * self.least, nest.rows)
+
+    def _cast(self, nest: Nest, goes_past: bool) -> _Cast | None:
         kernel = kernel_of(Structure(
             self.members, nest.inputs(self.dtypes), len(self.numbers), self.outputs, len(nest.outer),
             len(nest.mid), self.ndim, self.dims or (), nest.columns, nest.split, nest.packed, nest.tail > 0,
-            nest.short))
+            nest.short, goes_past))
         if kernel is None:
             return None
         assert self.unit.references is not None
@@ -231,13 +249,13 @@ class Mold:
             words.workspace()
         words.close()
         assert len(words.values) == len(kernel.words)
-        return _Cast(kernel, words)
+        return _Cast(kernel, words, goes_past)
 
-    def _plan(self, cast: _Cast, nest: Nest, signatures: Sequence[Signature]) -> Plan:
+    def _plan(self, cast: _Cast, nest: Nest, signatures: Sequence[Signature], traffic: int) -> Plan:
         """The calls of a kernel on the operands' loops."""
         kernel = cast.kernel
         partials, workspace = _partials(kernel, nest) if nest.split else ([], 0)
-        region = -(-nest.block * 8 // 64) * 64 + _APART
+        region = -(-most(nest.block, past.PORTION if cast.past else 0) * 8 // 64) * 64 + _APART
         buffer = nest.elements * max([dtype.itemsize for dtype in kernel.buffers], default=0)
         buffer = -(-buffer // 64) * 64 + _APART
         scratch = kernel.regions * region + len(kernel.buffers) * buffer
@@ -249,9 +267,6 @@ class Mold:
         calls = [Call(address, words, rows, cost.grain(rows, 100.0), scratch) if name == "finish" else
                  Call(address, words, tasks, cost.grain(tasks, nanoseconds / tasks), scratch)
                  for name, address in kernel.calls]
-        written = [signatures[m].outputs[result] for m, result in self.results]
-        traffic = sum([g.numel * size for g, size in reads]) \
-            + sum([g.numel * g.dtype.itemsize for g in written])
         return Plan(calls, workspace=workspace, traffic=1.0 * traffic, nanoseconds=nanoseconds)
 
 

@@ -66,6 +66,8 @@ class Frame:
             body = f
         with self.module.kernel(name) as f:
             f.run(body, f.begin, f.end, f.words, *[self.pointer(f, name) for _, name in pointers])
+            if self.structure.past:
+                f.settle()
 
     def pointer(self, f: Function, name: str) -> str:
         """The address of an array, from the kernel's words or in its scratch memory."""

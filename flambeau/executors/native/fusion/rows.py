@@ -1,9 +1,9 @@
 """Kernels whose rows run along memory: the innermost loop is reduced, or nothing is.
 
 A task is an outer position, or a chunk of its row. It goes over the row once for each pass; the row stays
-in the caches. A second pass that stores nothing fetches the next row: else memory would idle until that
-begins. Where rows are shared between tasks (``split``), each pass is a call of its own, which leaves
-partial results that the next one combines.
+in the caches. A second pass that stores nothing, or past the caches, fetches the next row: else memory would
+idle until that begins. Where rows are shared between tasks (``split``), each pass is a call of its own, which
+leaves partial results that the next one combines.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import ExitStack
 
 from ..llvm.build import Function, Variable
 from ..llvm.emitter import FLOAT32, memory_type, register_type
-from . import accumulate
+from . import accumulate, past
 from .body import Accumulation, Body
 from .frame import LONG, MASKED, TOGETHER, Frame, partial_type, splice, splice_renamed
 from .short_rows import fits, write_short
@@ -29,8 +29,13 @@ _POSITIONS = ("j", "at", "place", "slot")
 class Rows(Frame):
     """Writes the kernels of rows."""
 
+    def regions(self) -> int:
+        return len(self.structure.outputs) if self.structure.past else 0
+
     def write(self) -> list[str]:
         """The names of the calls, in order."""
+        if self.structure.past:
+            self.leave = past.define_leave(self.module)
         if not self.structure.split:
             if self.structure.short and fits(self):
                 with self.tasks("rows") as f:
@@ -151,7 +156,8 @@ class Rows(Frame):
     def _ahead(self, body: Body) -> list[int]:
         """The inputs of which a pass fetches the next row."""
         own = self.structure
-        if body not in self.bodies[1:2] or not body.accumulations or not own.outer or own.mid or own.split:
+        if body not in self.bodies[1:2] or not own.outer or own.mid or own.split \
+                or not (body.accumulations or own.past):
             return []
         return [i for i, x in enumerate(own.inputs) if x.level == ELEMENT and x.access in (FLAT, ADJACENT)]
 
@@ -167,7 +173,18 @@ class Rows(Frame):
             f.prefetch(f.at(row, j, kind), 1)
 
     def _row(self, f: Function, body: Body, start: str, stop: str, parts: Sequence[Variable]) -> None:
-        """Elements of a row. Where they are much work, the last ones are no loop of single elements."""
+        """Elements of a row, by portions where results are written past the caches."""
+        if not self.structure.past or not past.stored(self.structure, body):
+            self._elements_of(f, body, start, stop, parts)
+            return
+        with f.loop(start, stop, past.PORTION) as first:
+            end = f.least(f.add(first, past.PORTION), stop)
+            f.lines.append(f"  {body.prefix}first = add nsw i64 {first}, 0")
+            self._elements_of(f, body, first, end, parts)
+            past.leave(f, self, body, first, end)
+
+    def _elements_of(self, f: Function, body: Body, start: str, stop: str, parts: Sequence[Variable]) -> None:
+        """Where elements are much work, the last ones are no loop of single elements."""
         if not self._reduces or len(body.at(ELEMENT)) <= MUCH:
             self.elements(f, body, start, stop, parts)
             return
@@ -191,6 +208,9 @@ class Rows(Frame):
                 f.lines.append(f"  {register} = add nsw i64 {base}, {j}")
             if rest:
                 own |= {line.result: f"{line.result}rest" for line in body.at(ELEMENT) if line.result}
+            if self.structure.past and past.stored(self.structure, body):
+                past.splice_near(f, body, j, own)
+            elif rest:
                 splice_renamed(f, body.at(ELEMENT), own)
             else:
                 splice(f, body.at(ELEMENT))

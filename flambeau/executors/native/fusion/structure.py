@@ -64,7 +64,7 @@ class Structure(NamedTuple):
     ``packed``: elements that several passes read are copied together by the first one: segments of a row that
     lie a power of two apart would drive each other out of the caches. ``folded``: so many neighbouring
     columns (``tail``) are one, to be added up in the end: short rows of several segments.
-    ``short``: many rows of few elements (``SHORT`` at most).
+    ``short``: many rows of few elements (``SHORT`` at most). ``past``: results are written past the caches.
     """
 
     members: tuple[Member, ...]
@@ -80,6 +80,7 @@ class Structure(NamedTuple):
     packed: bool = False
     folded: bool = False
     short: bool = False
+    past: bool = False
 
 
 def strided(structure: Structure) -> list[int]:

@@ -1,0 +1,73 @@
+"""Results that no cache holds until they are read: they are written past the caches, in whole lines.
+
+A store into the caches reads its line first. So elements are computed by portions into the thread's scratch
+memory, in the first cache, and each portion leaves from there; one that is no whole lines is just copied.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..llvm.build import Function, Module, vector
+from ..llvm.emitter import Dtype, memory_type
+from ..llvm.machine import machine
+from ..products.ahead import LINE
+from ..products.choosing import LAST_CACHE
+from ..quantity import whole
+from .body import Body
+from .frame import splice_renamed
+from .structure import ELEMENT, Structure
+
+if TYPE_CHECKING:
+    from .rows import Rows
+
+PORTION = 1024  # elements
+
+
+@whole
+def goes_past(traffic: int, row: int, rows: int) -> bool:
+    """Whether results go past the caches: what is read and written fills the last one.
+
+    ``row``: bytes of a result's row. Rows that begin anywhere in a line would be copied twice.
+    """
+    return machine().passes and traffic >= LAST_CACHE and (rows == 1 or row % LINE == 0)
+
+
+def stored(structure: Structure, body: Body) -> list[tuple[int, Dtype]]:
+    """The results for each element that a pass stores, and their types."""
+    written = {use for line in body.at(ELEMENT) for use in line.uses if use.startswith("%o")}
+    return [(k, structure.members[x.member].dtypes[x.result]) for k, x in enumerate(structure.outputs)
+            if f"%o{k}" in written]
+
+
+def splice_near(f: Function, body: Body, j: str, names: dict[str, str]) -> None:
+    """Write an element's lines, which store into scratch memory instead of results."""
+    place = f.sub(j, f"{body.prefix}first")
+    for line in body.at(ELEMENT):
+        areas = {use: f"%a{use[2:]}" for use in line.uses if use.startswith("%o")}
+        splice_renamed(f, [line], names | areas | ({f"{body.prefix}at": place} if areas else {}))
+
+
+def leave(f: Function, frame: Rows, body: Body, first: str, end: str) -> None:
+    """Write a portion of all results of a pass."""
+    for k, dtype in stored(frame.structure, body):
+        target = f.at(f"%o{k}", f.add(f"{body.prefix}seg", first), memory_type(dtype))
+        f.run(frame.leave, target, f"%a{k}", f.mul(f.sub(end, first), dtype.itemsize))
+
+
+def define_leave(module: Module) -> Function:
+    """``leave(to, from, bytes)``."""
+    size = machine().vector
+    kind = vector(size // 4, "i32")
+    parameters = [("ptr noalias", "%to"), ("ptr noalias readonly", "%from"), ("i64", "%bytes")]
+    with module.helper("leave", parameters) as f:
+        joined = f.emit(f"or i64 {f.emit('ptrtoint ptr %to to i64')}, %bytes")
+        in_lines = f.compare("eq", f.emit(f"and i64 {joined}, {LINE - 1}"), 0)
+        with f.when(in_lines), f.loop(0, "%bytes", LINE) as i:
+            for part in range(0, LINE, size):
+                at = f.add(i, part)
+                f.write_past(kind, f.read(kind, f.at("%from", at, "i8"), size), f.at("%to", at, "i8"), size)
+        with f.otherwise(in_lines):
+            f.declarations["declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1 immarg)"] = None
+            f.effect("call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %bytes, i1 false)")
+    return f
