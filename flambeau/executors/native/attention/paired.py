@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from ..llvm.build import Function, Value, Variable, vector
 from ..llvm.emitter import FLOAT32
-from ..products.lanes import shuffle
+from ..llvm.lanes import shuffle
 from .arguments import Matrix
 from .tiles import ROWS, Parts
 
