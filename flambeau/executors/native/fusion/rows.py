@@ -2,8 +2,9 @@
 
 A task is an outer position, or a chunk of its row. It goes over the row once for each pass; the row stays
 in the caches. A second pass that stores nothing, or past the caches, fetches the next row: else memory would
-idle until that begins. Where rows are shared between tasks (``split``), each pass is a call of its own, which
-leaves partial results that the next one combines.
+idle until that begins. Of short rows it fetches the lines of results, too, which the third pass overwrites.
+Where rows are shared between tasks (``split``), each pass is a call of its own, which leaves partial results
+that the next one combines.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from ..llvm.build import Function, Variable
-from ..llvm.emitter import FLOAT32, memory_type, register_type
+from ..llvm.emitter import FLOAT32, Dtype, memory_type, register_type
 from . import accumulate, past
 from .body import Accumulation, Body
 from .frame import LONG, MASKED, TOGETHER, Frame, partial_type, splice, splice_renamed
@@ -22,6 +23,7 @@ from .structure import ADJACENT, ELEMENT, FLAT, ROW, UNIFORM
 GROUP = 64      # elements: whole vectors, several of them at once
 PORTION = 512   # elements of a row between which others are fetched,
 FETCHED = 1 << 16   # if a row has as many at least, and at most so many
+HELD = 1 << 11      # of so many the first cache has room for results, too, before they are stored
 MUCH = 12       # instructions of an element
 _POSITIONS = ("j", "at", "place", "slot")
 
@@ -144,6 +146,7 @@ class Rows(Frame):
                 fetched = f.choose(few, "i64", end, block)
                 for i in ahead:
                     self._fetch(f, body, i, block, fetched)
+                self._fetch_results(f, body, block, f.choose(f.compare("sle", stop, HELD), "i64", end, block))
             parts = [self._start(f, x, False) if b else total
                      for x, b, total in zip(body.accumulations, blocked, totals)]
             self._row(f, body, block, end, parts)
@@ -169,8 +172,20 @@ class Rows(Frame):
             row = f.at(f"%i{i}", f.add(f"{body.prefix}seg", f"%own_{last}"), kind)
         else:
             row = f.at(f"{body.prefix}m{i}", f"%stride_{i}_{last}", kind)
+        self._fetch_lines(f, row, dtype, start, stop, False)
+
+    def _fetch_results(self, f: Function, body: Body, start: str, stop: str) -> None:
+        """The same of this row's results, which the pass behind stores."""
+        following = self.bodies[self.bodies.index(body) + 1:]
+        if not following or self.structure.past:
+            return
+        for k, dtype in past.stored(self.structure, following[0]):
+            row = f.at(f"%o{k}", f"{body.prefix}seg", memory_type(dtype))
+            self._fetch_lines(f, row, dtype, start, stop, True)
+
+    def _fetch_lines(self, f: Function, row: str, dtype: Dtype, start: str, stop: str, write: bool) -> None:
         with f.loop(start, stop, 64 // dtype.itemsize, self.hint(1)) as j:
-            f.prefetch(f.at(row, j, kind), 1)
+            f.prefetch(f.at(row, j, memory_type(dtype)), 1, write)
 
     def _row(self, f: Function, body: Body, start: str, stop: str, parts: Sequence[Variable]) -> None:
         """Elements of a row, by portions where results are written past the caches."""
