@@ -82,6 +82,9 @@ POINTS: list[tuple[Any, ...]] = [
     ((3, 24, 33), (40, 24, 1), 2),
     ((9, 40, 9, 9), (48, 20, 1, 1), 1, 0, 1, 2),
     ((2, 18, 70, 70), (130, 18, 1, 1)),                     # several units of an image
+    ((3, 37, 64, 64), (29, 37, 1, 1), 2),                   # whole vectors are read where they lie, and
+    ((2, 270, 32, 32), (160, 270, 1, 1), 2),                # zeros between them are written later
+    ((2, 16, 16, 16), (16, 16, 1, 1)),
     ((1, 20, 3, 5, 32), (20, 20, 1, 1, 1)),
 ]
 # Few results for each pixel: forward, or of the gradient by the input.

@@ -13,16 +13,8 @@ from ..vectors import Elements, elements
 from .ahead import pieces
 from .forward import is_merged, tile_for
 from .grid import Share, rounded, share_out
-from .point import (
-    NUMBERS,
-    PACK_NUMBERS,
-    PACK_POINTERS,
-    POINTERS,
-    TOGETHER,
-    pack_module,
-    panels_of,
-    point_module,
-)
+from .point import NUMBERS, POINTERS, TOGETHER, point_module
+from .point_weights import PACK_NUMBERS, PACK_POINTERS, pack_module, panels_of
 from .problem import Problem
 
 # Pixels of a unit, and bytes of its X: with panels of W and what is asked for they fill the second cache.

@@ -96,7 +96,7 @@ class Accumulators:
 def accumulate(f: Function, acc: Accumulators, depth: Value, a: str, b: str, *, a_row: Value = 1,
                a_step: Value = 0, b_step: Value = 0, pairs: bool = False,
                each: Callable[[], None] | None = None, beyond: str = "", soon: int = 0,
-               a_rows: Sequence[str] = ()) -> None:
+               a_rows: Sequence[str] = (), bring: Callable[[str], list[str]] | None = None) -> None:
     """Add the product of A (rows x depth) and B (depth x columns) to the tile.
 
     ``a``, ``b``: pointers. Element (i, k) of A lies at ``i * a_row + k * a_step``, row k of B at
@@ -104,7 +104,8 @@ def accumulate(f: Function, acc: Accumulators, depth: Value, a: str, b: str, *, 
     strides are those of packed panels. ``pairs``: elements of A and B are pairs of bfloat16 numbers.
     ``each``: writes what else a step does; ``beyond``: each also asks for the line that lies so many bytes
     behind its row of B; ``soon``: and for the row of B so many steps on. ``a_rows``: where the rows of A
-    begin, if not ``a_row`` apart.
+    begin, if not ``a_row`` apart. ``bring``: finds a row of B elsewhere, and may write it to where it should
+    lie.
     """
     tile = acc.tile
     element = tile.element
@@ -120,8 +121,9 @@ def accumulate(f: Function, acc: Accumulators, depth: Value, a: str, b: str, *, 
         if soon:
             for j in range(tile.vectors):
                 f.prefetch(f.at(f.at(at, f.mul(b_step, soon), element), j * tile.lanes, element), 1)
-        columns = [f.read(tile.vector, f.at(at, j * tile.lanes, element), tile.itemsize)
-                   for j in range(tile.vectors)]
+        columns = bring(at) if bring is not None else [
+            f.read(tile.vector, f.at(at, j * tile.lanes, element), tile.itemsize)
+            for j in range(tile.vectors)]
         for i in range(tile.rows):
             factor = f.splat(f.read(element, rows.at(i), tile.itemsize), tile.lanes, element)
             for j in range(tile.vectors):
