@@ -31,7 +31,7 @@ from .staging import (
     fill_tiles,
     stage,
 )
-from .winograd import Winograd, flipped, transform, weight_of, winograd_of
+from .winograd import Tiles, Winograd, flipped, transform, weight_of, winograd_of
 
 THERE = "there"
 
@@ -77,12 +77,12 @@ def gradient_module(e: Elements, tile: Tile, mode: str, adjacent: str, adjacent_
                 _begin_next(f, a, e, ahead, chunk, last, (source, grad), outs)
                 pointers = (source, f.scratch, v, grad, g)
                 _stage_both(f, a, e, mode, pointers, part, outs, (adjacent, adjacent_grad))
+                tiling = None
                 if w:
-                    for name in ("grid_a", "grid_w"):
-                        part[name] = f.div(f.add(part[name], w.results - 1), w.results)
-                    fill_tiles(f, a, e, f.scratch, v, part, w)
+                    tiling = Tiles(f, w, part, (part["grid_a"], part["grid_w"]))
+                    fill_tiles(f, a, e, f.scratch, v, part, w, tiling)
                     blocks = f.div(f.add(outs, tile.columns - 1), tile.columns)
-                    _fill_grad_tiles(f, a, e, g, h, part, blocks, w)
+                    _fill_grad_tiles(f, a, e, g, h, part, blocks, tiling)
                 pixels = f.mul(f.mul(part["images"], part["grid_a"]), f.mul(part["grid_b"], part["grid_w"]))
                 more = f.emit(f"zext i1 {f.compare('sgt', chunk, first)} to i64")
                 taps = str(w.elements**2) if w else "1" if mode == "narrow" else a.taps
@@ -91,8 +91,8 @@ def gradient_module(e: Elements, tile: Tile, mode: str, adjacent: str, adjacent_
                     place = f.add(f.mul(part["first_image"], a.g_s_n), f.mul(part["grid_first"], a.g_s_a))
                     grads, pixels = e.at(f, grad, place), f.div(pixels, part["images"])
                     a = a.replaced(images=part["images"])
-                _products(f, a, e, tile, tiles, (v, grads, sums), counts, pixels, outs, more, mode, ahead,
-                          there)
+                _products(f, a, e, tile, tiles, (v, grads, sums), counts, pixels, outs, more, tiling,
+                          ahead, there)
     return module.text()
 
 
@@ -137,26 +137,27 @@ def _stage_both(f: Function, a: Registers, e: Elements, mode: str, pointers: tup
 
 
 def _fill_grad_tiles(f: Function, a: Registers, e: Elements, g: str, h: str, part: Part, blocks: str,
-                     w: Winograd) -> None:
+                     tiling: Tiles) -> None:
     """H[element][block][tile][channels] = A g A^T of all tiles g of gradients."""
+    w = tiling.w
     m = w.results
     with f.loop(0, blocks) as block:
-        target = f.variable("ptr", f.at(h, f.mul(block, a.h_step), e.element))
+        target = f.at(h, f.mul(block, a.h_step), e.element)
         element_step = f.mul(a.h_step, a.g_blocks)
         with f.loop(0, part["images"]) as image, f.loop(0, part["grid_a"]) as row:
             start = f.add(f.add(f.mul(block, a.g_x_block), f.mul(image, a.g_x_n)),
                           f.mul(f.mul(row, m), a.g_x_a))
             source = f.at(g, f.mul(start, a.g_x_pixel), e.element)
-            to = target.get()
+            lines = tiling.line(target, image, row, a.g_x_pixel, e.element)
             with f.loop(0, part["grid_w"]) as column, f.loop(0, a.g_vectors) as i:
                 lane = f.mul(i, e.lanes)
                 x = f.at(source, f.add(f.mul(f.mul(column, m), a.g_x_pixel), lane), e.element)
-                y = f.at(to, f.add(f.mul(column, a.g_x_pixel), lane), e.element)
+                shift = f.add(f.mul(column, a.g_x_pixel), lane)
                 read = [[f.read(e.kind, f.at(x, f.mul(f.add(f.mul(a.g_x_a, r), c), a.g_x_pixel), e.element))
                          for c in range(m)] for r in range(m)]
                 for k, value in enumerate(transform(f, e.kind, flipped(w.output), read)):
-                    f.write(e.kind, value, f.at(y, f.mul(element_step, k), e.element))
-            target.set(f.at(to, f.mul(part["grid_w"], a.g_x_pixel), e.element))
+                    y = f.at(lines[k], f.add(shift, f.mul(element_step, k)), e.element)
+                    f.write(e.kind, value, y)
 
 
 # --- products -----------------------------------------------------------------------------------------------
@@ -194,13 +195,15 @@ def _tile_function(module: Module, e: Elements, tile: Tile, there: bool) -> Func
 
 def _products(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int, Function],
               pointers: tuple[str, str, str], counts: tuple[str, str], pixels: str, outs: str, more: str,
-              mode: str, ahead: Ahead, there: bool) -> None:
+              tiling: Tiles | None, ahead: Ahead, there: bool) -> None:
     (v, grads, sums), (taps, all_blocks) = pointers, counts
-    short, columns, w = short_rows(tile).rows, tile.columns, winograd_of(mode)
+    short, columns, w = short_rows(tile).rows, tile.columns, tiling.w if tiling else None
     with f.loop(0, taps) as tap, f.loop(0, a.blocks) as block:
         k = f.add(f.mul(tap, a.blocks), block)
         from_v = f.at(v, f.mul(k, a.v_step), e.element)
         (matrix, shared), adding = weight_of(f, w, tap) if w else (tap, "false"), more
+        if tiling:
+            pixels = tiling.count(tap)
         if shared != "false":
             adding = f.choose(shared, "i64", 1, more)
         to = f.at(sums, f.mul(f.add(f.mul(matrix, all_blocks), block), a.sum_block), e.element)

@@ -31,7 +31,7 @@ from .staging import (
     fill_tiles,
     stage,
 )
-from .winograd import Winograd, transform, weight_of, winograd_of
+from .winograd import Tiles, transform, weight_of, winograd_of
 
 POINTERS = ("source", "packed", "bias", "target")
 NUMBERS = (*STAGE_NUMBERS, *FILL_NUMBERS, *NARROW_NUMBERS, "narrow_width", "batch", "groups", "images_each",
@@ -81,15 +81,15 @@ def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool
             with f.loop(0, a.phases) as number:
                 head = f.at(a.table, f.mul(number, len(PHASE)), "i64")
                 phase = {name: entry(f, head, k) for k, name in enumerate(PHASE)}
-                here = _grid_of(f, a, part, phase, mode)
+                here, tiling = _grid_of(f, a, part, phase, mode)
                 with f.when(anew):
-                    _fill(f, a, e, mode, adjacent, here, phase)
+                    _fill(f, a, e, mode, adjacent, here, phase, tiling)
                 with f.loop(part["first_panel"], part["last_panel"]) as panel:
                     out = f.mul(panel, tile.columns)
                     place = f.add(_place_of(f, a, here, phase), f.mul(out, a.t_c))
                     counts = part["images"], here["lines"], f.least(f.sub(a.outs, out), tile.columns)
                     ahead.begin(f, a, "out", e.at(f, a.target, place), counts)
-                    _multiply(f, a, e, tile, tiles, mode, here, phase, panel, ahead)
+                    _multiply(f, a, e, tile, tiles, tiling, here, phase, panel, ahead)
                     _deliver(f, a, e, tile, mode, here, phase, panel, bias, step)
     return module.text()
 
@@ -117,54 +117,54 @@ def _part_of(f: Function, a: Registers, e: Elements, mode: str, task: str) -> Pa
     return part
 
 
-def _grid_of(f: Function, a: Registers, part: Part, phase: dict[str, str], mode: str) -> Part:
+def _grid_of(f: Function, a: Registers, part: Part, phase: dict[str, str],
+             mode: str) -> tuple[Part, Tiles | None]:
     """The part of a phase's grid: its rows, and in units of ``grid`` (pixels, or tiles) the rows of V."""
     here = Part(part)
     here["lines"] = f.most(f.least(a.rows_each, f.sub(phase["grid_a"], part["grid_first"])), 0)
     here["grid_a"], here["grid_b"], here["grid_w"] = here["lines"], phase["grid_b"], phase["grid_w"]
     width, lines = here["grid_w"], here["grid_a"]
-    w = winograd_of(mode)
+    w, tiling = winograd_of(mode), None
     if w:
         m = w.results
-        here["grid_a"], here["grid_w"] = (f.div(f.add(n, m - 1), m) for n in (here["lines"], phase["grid_w"]))
+        tiling = Tiles(f, w, here, (here["lines"], phase["grid_w"]))
         width, lines = f.mul(here["grid_w"], m), f.mul(here["grid_a"], m)
     # Results of a panel: [image][a][b][w].
     here["p_b"] = width
     here["p_a"] = f.mul(here["grid_b"], width)
     here["p_n"] = f.mul(lines, here["p_a"])
     here["pixels"] = f.mul(f.mul(part["images"], here["grid_a"]), f.mul(here["grid_b"], here["grid_w"]))
-    return here
+    return here, tiling
 
 
 def _fill(f: Function, a: Registers, e: Elements, mode: str, adjacent: str, part: Part,
-          phase: dict[str, str]) -> None:
+          phase: dict[str, str], tiling: Tiles | None) -> None:
     taps = f.at(a.table, phase["taps_at"], "i64")
-    w = winograd_of(mode)
-    if w:
-        fill_tiles(f, a, e, f.scratch, part["v"], part, w)
+    if tiling:
+        fill_tiles(f, a, e, f.scratch, part["v"], part, tiling.w, tiling)
     elif mode == "narrow":
         fill_narrow(f, a, e, part["source"], part["v"], part, taps, NARROW_STEPS[adjacent])
     elif mode == "taps":
         fill_taps(f, a, e, f.scratch, part["v"], part, taps, phase["taps"])
 
 
-def _multiply(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int, Function], mode: str,
-              part: Part, phase: dict[str, str], panel: str, ahead: Ahead) -> None:
+def _multiply(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int, Function],
+              tiling: Tiles | None, part: Part, phase: dict[str, str], panel: str, ahead: Ahead) -> None:
     """The results of a panel."""
     v, m = part["v"], part["m"]
     at = f.add(f.add(f.mul(part["group"], a.u_group), f.mul(panel, a.u_panel)), phase["u_at"])
     u = f.at(a.packed, at, e.element)
-    w = winograd_of(mode)
-    if not w:
+    if not tiling:
         _product(f, a, e, tile, tiles, part["pixels"], f.mul(phase["taps"], a.blocks), v, u, m,
                  ahead)
         return
+    w = tiling.w
     with f.loop(0, w.elements**2) as i:
         block, (matrix, _) = f.mul(i, a.blocks), weight_of(f, w, i)
-        _product(f, a, e, tile, tiles, part["pixels"], a.blocks, f.at(v, f.mul(block, a.v_step), e.element),
+        _product(f, a, e, tile, tiles, tiling.count(i), a.blocks, f.at(v, f.mul(block, a.v_step), e.element),
                  f.at(u, f.mul(f.mul(matrix, a.blocks), f.mul(a.depth_each, tile.columns)), e.element),
                  f.at(m, f.mul(i, a.m_step), e.element), ahead)
-    _untile(f, a, e, tile, m, part["p"], part, w)
+    _untile(f, a, e, tile, m, part["p"], part, tiling)
 
 
 # --- products -----------------------------------------------------------------------------------------------
@@ -234,26 +234,26 @@ def _product(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int
 # --- results ------------------------------------------------------------------------------------------------
 
 def _untile(f: Function, a: Registers, e: Elements, tile: Tile, m: str, p: str, part: Part,
-            w: Winograd) -> None:
+            tiling: Tiles) -> None:
     """P[image][a][w][columns] = A^T M A of all tiles."""
+    w = tiling.w
     columns, n = tile.columns, w.elements
-    source = f.variable("ptr", m)
     with f.loop(0, part["images"]) as image, f.loop(0, part["grid_a"]) as row:
         pixel = f.add(f.mul(image, part["p_n"]), f.mul(f.mul(row, w.results), part["p_a"]))
         target = f.at(p, f.mul(pixel, columns), e.element)
-        from_ = source.get()
+        lines = tiling.line(m, image, row, columns, e.element)
         with f.loop(0, part["grid_w"]) as column:
             with f.loop(0, tile.vectors) as j:
                 lane = f.mul(j, e.lanes)
-                x = f.at(from_, f.add(f.mul(column, columns), lane), e.element)
+                shift = f.add(f.mul(column, columns), lane)
                 y = f.at(target, f.add(f.mul(column, w.results * columns), lane), e.element)
-                read = [[f.read(e.kind, f.at(x, f.mul(a.m_step, n * r + c), e.element)) for c in range(n)]
-                        for r in range(n)]
+                places = [f.at(line, f.add(shift, f.mul(a.m_step, k)), e.element)
+                          for k, line in enumerate(lines)]
+                read = [[f.read(e.kind, place) for place in places[n * r:n * r + n]] for r in range(n)]
                 for k, value in enumerate(transform(f, e.kind, w.output, read)):
                     r, c = divmod(k, w.results)
                     at = f.add(f.mul(part["p_a"], r * columns), c * columns)
                     f.write(e.kind, value, f.at(y, at, e.element))
-        source.set(f.at(from_, f.mul(part["grid_w"], columns), e.element))
 
 
 def _place_of(f: Function, a: Registers, part: Part, phase: dict[str, str]) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from ..arguments import Registers, entry
 from ..llvm.build import Function, Value, vector
 from ..vectors import Elements, kept, masks_between, pixels_apart, pixels_masked, transposed
-from .winograd import Winograd, transform
+from .winograd import Tiles, Winograd, transform
 
 # Channels in a row of a staged image, and of V.
 WIDTH = 64
@@ -147,26 +147,27 @@ def fill_taps(f: Function, a: Registers, e: Elements, buffer: str, v: str, part:
             target.set(e.place(f, to, f.mul(part["grid_w"], a.v_pixel)))
 
 
-def fill_tiles(f: Function, a: Registers, e: Elements, buffer: str, v: str, part: Part, w: Winograd) -> None:
+def fill_tiles(f: Function, a: Registers, e: Elements, buffer: str, v: str, part: Part, w: Winograd,
+               tiles: Tiles) -> None:
     """V[element][block][tile][channels] = B^T d B of all tiles d, as far apart as they have results."""
     n, apart = w.extent, w.apart
     with f.loop(0, a.blocks) as block:
-        target = f.variable("ptr", f.at(v, f.mul(block, a.v_step), e.element))
+        target = f.at(v, f.mul(block, a.v_step), e.element)
         element_step = f.mul(a.v_step, a.blocks)
         with f.loop(0, part["images"]) as image, f.loop(0, part["grid_a"]) as row:
             start = f.add(f.add(f.mul(block, a.x_block), f.mul(image, a.x_n)),
                           f.mul(f.mul(row, apart), a.x_a))
             source = f.at(buffer, f.mul(start, a.x_pixel), e.element)
-            to = target.get()
+            lines = tiles.line(target, image, row, a.v_pixel, e.element)
             with f.loop(0, part["grid_w"]) as column, f.loop(0, a.vectors) as i:
                 lane = f.mul(i, e.lanes)
                 x = f.at(source, f.add(f.mul(f.mul(column, apart), a.x_pixel), lane), e.element)
-                y = f.at(to, f.add(f.mul(column, a.v_pixel), lane), e.element)
+                shift = f.add(f.mul(column, a.v_pixel), lane)
                 d = [[f.read(e.kind, f.at(x, f.mul(f.add(f.mul(a.x_a, r), c), a.x_pixel), e.element))
                       for c in range(n)] for r in range(n)]
                 for k, value in enumerate(transform(f, e.kind, w.input, d)):
-                    f.write(e.kind, value, f.at(y, f.mul(element_step, k), e.element))
-            target.set(f.at(to, f.mul(part["grid_w"], a.v_pixel), e.element))
+                    y = f.at(lines[k], f.add(shift, f.mul(element_step, k)), e.element)
+                    f.write(e.kind, value, y)
 
 
 NARROW_NUMBERS = ("depth",)

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from ..llvm.build import Function
+from ..llvm.build import Function, Value
 from ..llvm.emitter import FLOAT32, FLOAT64, literal
 from ..vectors import arithmetic
 
@@ -47,6 +47,24 @@ class Winograd(NamedTuple):
     def extent(self) -> int:
         """How many pixels of a line a tile reads."""
         return len(self.input[0])
+
+    @property
+    def lacking(self) -> int:
+        """How many results a last tile must lack so that some elements are spared."""
+        return max(1, self.results // self.apart)
+
+    @property
+    def spared(self) -> tuple[int, ...]:
+        """The elements that only the last ``lacking`` results have need of."""
+        kept = self.output[:self.results - self.lacking]
+        return tuple(i for i in range(self.elements) if not any(row[i] for row in kept))
+
+    def products(self, results: int) -> int:
+        """How many products a line of so many results takes."""
+        m = self.results
+        tiles = -(-results // m)
+        lacks = (tiles * m - results + m - self.lacking) // m
+        return self.elements * tiles - len(self.spared) * lacks
 
     @property
     def weights(self) -> int:
@@ -110,6 +128,45 @@ def weight_of(f: Function, w: Winograd, element: str) -> tuple[str, str]:
     row, column = f.div(element, w.elements), f.rem(element, w.elements)
     shared = f.emit(f"or i1 {f.compare('sgt', row, last)}, {f.compare('sgt', column, last)}")
     return f.add(f.mul(f.least(row, last), w.weights), f.least(column, last)), shared
+
+
+class Tiles:
+    """The tiles of a part of the grid, of which elements that are spared have fewer.
+
+    Those of an element are numbered without gaps, image by image and line by line. So a tile's number for an
+    element that it spares is that of a later one, or lies behind the last one.
+    """
+
+    def __init__(self, f: Function, w: Winograd, part: dict[str, str], extents: tuple[str, str]) -> None:
+        """``extents``: how many lines and columns of results there are."""
+        self.f, self.w, self.images = f, w, part["images"]
+        found = [self._counts(extent) for extent in extents]
+        self.rows, self.columns = found
+        part["grid_a"], part["grid_w"] = found[0][0], found[1][0]
+
+    def _counts(self, extent: str) -> tuple[str, str]:
+        """How many tiles there are along a side, of most elements and of those that may be spared."""
+        f, m = self.f, self.w.results
+        tiles = f.div(f.add(extent, m - 1), m)
+        lacks = f.compare("sge", f.sub(f.mul(tiles, m), extent), self.w.lacking)
+        return tiles, f.choose(lacks, "i64", f.sub(tiles, 1), tiles)
+
+    def count(self, element: str) -> str:
+        """How many tiles an element (a register) has."""
+        f, n = self.f, self.w.elements
+        sides = []
+        for place, (tiles, fewer) in ((f.div(element, n), self.rows), (f.rem(element, n), self.columns)):
+            for spared in self.w.spared:
+                tiles = f.choose(f.compare("eq", place, spared), "i64", fewer, tiles)
+            sides.append(tiles)
+        return f.mul(self.images, f.mul(*sides))
+
+    def line(self, start: str, image: str, row: str, size: Value, element: str) -> list[str]:
+        """For each element where its tiles of a line begin; ``size``: how many numbers a tile has."""
+        f, n, spared = self.f, self.w.elements, self.w.spared
+        starts = [[f.at(start, f.mul(f.mul(f.add(f.mul(image, rows), row), columns), size), element)
+                   for columns in self.columns] for rows in self.rows]
+        return [starts[r in spared][c in spared] for r in range(n) for c in range(n)]
 
 
 def flipped(matrix: Matrix) -> Matrix:

@@ -69,8 +69,7 @@ def _products(problem: Problem, mode: str, each: int = _WEIGHTS) -> int:
     if w is None:
         return problem.products // (problem.groups * problem.ins * problem.outs) + 9 * each
     height, _, width = (joined(problem) or problem).phases[0].grid
-    tiles = problem.batch * -(-height // w.results) * -(-width // w.results)
-    return w.elements**2 * tiles + w.weights**2 * each
+    return problem.batch * w.products(height) * w.products(width) + w.weights**2 * each
 
 
 def _mode(problem: Problem, volume: int, dtype: Any, halved: int) -> str:
