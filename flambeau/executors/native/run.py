@@ -23,7 +23,7 @@ from .programs.moving import settle_nodes
 from .programs.outline import Reading
 from .programs.pieces import LARGE, lengths, strangers
 from .programs.segment import Segment
-from .tiers import LARGEST
+from .tiers import LARGEST, newcomers
 
 
 def run(nodes: list[Node], forced: bool = True) -> list[Node]:
@@ -115,12 +115,14 @@ def _replay(entry: Entry, pending: list[Node], live: list[Node],
     entry.used = True
     if len(nodes) >= LARGE:
         strangers.count_known()
+    site = nodes[0].site
     live += nodes
     nodes.clear()
     del pending[:count]
     ran.append("native")
     failed = entry.program.run(live, flat, arrays)
     if entry.glance is None:
+        newcomers.returned(site)
         entry.glance = glance_at(outline, entry.program)
         book.enter(entry.signatures[::-1], entry, entry.glance)
     return failed

@@ -5,6 +5,11 @@ program costs to make; and nothing is compiled before the process as a whole has
 compiler to be worth starting. Both are functions of the graphs seen so far and of nothing else: not of a
 clock, nor of what the disk holds. So a seeded script gives the same bits on every run. What a kernel costs
 beside its call and its bytes stands at the operator's definition (``operators/prices.py``).
+
+Note: newcomers. A search for an architecture trains one network after the other, each for some steps: to
+interpret the first steps of each again and again, in order to find out whether it will come back, costs more
+than most of them do. So lines are remembered: where graphs that had not come before came back, the next such
+graph that ends on that line is bought at once.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ from collections.abc import Iterable
 from operator import attrgetter
 
 from ...graph.node import Node, Signature
+from ...graph.site import Site
 
 # All in modelled nanoseconds.
 COMPILER = 30e6             # interpreted by the process before anything is compiled
@@ -29,6 +35,8 @@ _MET = 50_000               # graphs that are known to have come
 # Nodes of a program. Of a long loop in one graph the first piece, those in the middle, which are equal, and
 # the last one are remembered together (known.py).
 LARGEST = 16_000
+_MISSED, _CAME_BACK = 3, 4      # by how much a newcomer and its return change what is expected of its line,
+_EXPECTED, _MOST = 5, 8         # from where on the next newcomer there is bought; the most
 
 
 class Rent:
@@ -115,6 +123,38 @@ class Ledger:
         return common.spent > PLANNED + PLANNED_NODE * len(nodes)
 
 
+class Newcomers:
+    """Whether graphs that had not come before came back, by the lines on which they ended (Note: newcomers).
+
+    ``_open``: lines whose latest newcomer has not come back yet. The first step of an optimizer begins its
+    states and is another graph than the others: it never comes back, and the newcomer after it does.
+    """
+
+    def __init__(self) -> None:
+        self._expected: dict[tuple[Site | None, bool], int] = {}
+        self._open: dict[Site | None, bool] = {}
+
+    def will_return(self, site: Site | None) -> bool:
+        """Whether the newcomer that ends here is expected to come back."""
+        after_another = site in self._open
+        expected = self._expected.get((site, after_another), 0)
+        self._expected[site, after_another] = max(expected - _MISSED, -_MOST)
+        self._open[site] = after_another
+        return expected >= _EXPECTED
+
+    def returned(self, site: Site | None) -> None:
+        """A graph that ends here has a program, and has come back."""
+        after_another = self._open.pop(site, None)
+        if after_another is not None:
+            key = site, after_another
+            self._expected[key] = min(self._expected[key] + _CAME_BACK, _MOST)
+
+    def clear(self) -> None:
+        """Forget all lines."""
+        self._expected.clear()
+        self._open.clear()
+
+
 def _operators(forms: Iterable[int]) -> int:
     """What graphs of the same operators have in common."""
     return hash(tuple(forms))
@@ -140,3 +180,4 @@ def _price(signature: Signature) -> float:
 
 
 ledger = Ledger()
+newcomers = Newcomers()

@@ -91,6 +91,36 @@ def test_graphs_of_the_same_operators_that_never_come_back_are_not_bought_one_by
     assert looks[-1].tier.startswith("native")
 
 
+def _chain(length: int, times: int) -> list[bool]:
+    """Whether a graph of so many operators was run by a program, each time that it came."""
+    found = []
+    for _ in range(times):
+        x = flambeau.ones(8, 8)
+        for _ in range(length):
+            x = flambeau.tanh(x) * 2
+        x.sum().item()
+        found.append(looks[-1].tier.startswith("native"))
+    return found
+
+
+def test_newcomers_are_bought_at_once_where_those_before_came_back() -> None:
+    """And no longer once they do not."""
+    newcomers = known.newcomers
+    newcomers.clear()
+    found = [_chain(length, 9)[0] for length in range(1, 12)]
+    assert not any(found[:4]) and all(found[6:])
+    found = [_chain(length, 1)[0] for length in range(12, 24)]
+    assert sum(found) <= 2 and not any(found[2:])
+
+
+def test_the_first_graph_of_two_that_follow_each_other_is_not_bought_at_once() -> None:
+    """An optimizer's first step begins its states, and never comes back; those after it do."""
+    known.newcomers.clear()
+    found = [(*_chain(length, 1), _chain(length + 1, 9)[0]) for length in range(1, 30, 2)]
+    assert not any(first for first, _ in found)
+    assert all(second for _, second in found[8:])
+
+
 def test_no_early_graph_is_needed_for_products_to_take_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "_execute", None)
     monkeypatch.setattr(native, "replay", native.replay)

@@ -24,12 +24,14 @@ from ....dtypes import dtype
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ....graph.operator import Operator
+from ....graph.recent import Recent
 from . import disk, dumping
 from .machine import machine
 
 # Everything that a module's text can follow from.
 _FOLDERS = ("executors", "graph", "operators", "optim", "random_streams", "sparse", "tensor")
 _PACKAGE = __name__.partition(".")[0]
+_signatures: Recent[Signature, str] = Recent(1 << 11)     # as they are spelled
 _OWN = tuple(f"{_PACKAGE}.{folder}." for folder in _FOLDERS)
 
 
@@ -85,8 +87,9 @@ def _spelled(value: Any) -> str:
     if isinstance(value, Geometry):
         return f"{value} on {value.device}"
     if isinstance(value, Signature):
-        return _spelled((value.operator, value.attributes, value.geometries, value.outputs, value.single,
-                         value.compute))
+        return _signatures.get(value) or _signatures.recall(value) or _signatures.keep(value, _spelled(
+            (value.operator, value.attributes, value.geometries, value.outputs, value.single,
+             value.compute)))
     raise _Nameless
 
 

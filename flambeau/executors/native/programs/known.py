@@ -22,7 +22,7 @@ from weakref import ref
 from ....graph.node import Node, Signature
 from ...measure import ran
 from ..llvm import code
-from ..tiers import Rent, ledger
+from ..tiers import Rent, ledger, newcomers
 from . import kept, runtime
 from .arrangement import Arrangement, form_of
 from .book import Book, was_used
@@ -104,14 +104,15 @@ _remembered = 0
 def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | None:
     """The program of a graph (last node first); None while it is to be interpreted (unless ``forced``)."""
     global _latest
+    at_once = forced or ledger.at_once
     expected = _latest.following() if _latest is not None else None
     if expected is not None and expected.family.moves:
         settle(reading)
     if expected is not None and expected.signatures == reading.signatures \
             and expected.family.outline.fits(reading.counts, nodes, reading.flat):
         entry = expected
-    elif not (forced or ledger.at_once) and ledger.is_first(reading.forms(), nodes) \
-            and not ledger.buys_at_once(nodes):
+    elif not at_once and ledger.is_first(reading.forms(), nodes) and not ledger.buys_at_once(nodes) \
+            and not (at_once := newcomers.will_return(nodes[0].site)):
         return None
     else:
         entry = _find(reading, _latest.family.following() if _latest is not None else None)
@@ -121,8 +122,8 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
     entry.used = True
     _latest = entry
     if entry.program is None and entry.native \
-            and (forced or ledger.at_once
-                 or ledger.buys(entry.rent, entry.family.rent, nodes, entry.family.pattern is not None)):
+            and (at_once or ledger.buys(entry.rent, entry.family.rent, nodes,
+                                        entry.family.pattern is not None)):
         reading.flat.clear()    # planning asks who refers to a node
         if entry.family.pattern is None:
             ran.append("new")
@@ -302,6 +303,7 @@ def clear() -> None:
     replays.clear()
     book.clear()
     ledger.met.clear()
+    newcomers.clear()
     strangers.clear()
     apart.clear()
     _latest = None
