@@ -172,6 +172,23 @@ class Tape:
                 self._known[key] = self._settled(whole)
         return self._known[key]
 
+    def include(self, other: Tape) -> Callable[[Any], Any]:
+        """Compute here what another tape, of as many numbers, did; what finds its numbers here."""
+        known: dict[int, Any] = dict(enumerate(self.given))
+
+        def own(place: int) -> Any:
+            return known[place] if place >= 0 else other.constants[-1 - place]
+        for (function, a, b, outcome), result in zip(other._steps, other._results):
+            if a.__class__ is tuple:
+                known[result] = found = self.call(function, [*map(own, a)])
+                if outcome is not None:     # its parts have the places after its own
+                    known.update(enumerate(found, result + 1))
+            elif function is not operator.getitem:
+                found = function(own(a), own(b))    # a decision is one here, too
+                if result >= 0:
+                    known[result] = found
+        return lambda x: own(x.place) if x.__class__ is Quantity else x
+
     def _settled(self, x: Quantity) -> Any:
         if type(x.value) in (int, float):
             return x

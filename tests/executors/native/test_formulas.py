@@ -13,8 +13,10 @@ from flambeau import config
 from flambeau.config import settings
 from flambeau.executors.native import templates
 from flambeau.executors.native.fusion import refit
-from flambeau.executors.native.programs import known
+from flambeau.executors.native.programs import joint, known
 from flambeau.executors.native.programs.formulas import Sketch
+from flambeau.executors.native.programs.program import Program
+from flambeau.executors.native.programs.segment import Segment
 from flambeau.executors.native.quantity import Quantity, Tape, least, whole
 from flambeau.nn import functional as F
 from tests.executors.native.planning import forget, planned
@@ -107,6 +109,40 @@ def test_values_are_right() -> None:
                 assert y.grad is not None
                 found.append(y.grad.numpy().copy())
         assert abs(found[0] - found[1]).max() < 1e-4 * max(1.0, abs(found[1]).max())
+
+
+def _words(segment: Segment) -> tuple[Any, ...]:
+    """All of a segment that has not run that a run depends on."""
+    form, memory = segment.form, segment.memory.copy()
+    memory[[*form.addresses, *form.status_words]] -= segment.address
+    return (memory.tolist(), segment._arena_offsets.tolist(), segment.fresh, segment.reused, segment.scratch,
+            segment.nanoseconds)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_joint_formulas_fill_memory_as_plans_do(program: Callable[[Any], Any],
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joint, "_ENOUGH", 1)
+    monkeypatch.setattr(joint, "_MOST", 20)
+    find, compared = joint.Joints.program, [0]
+
+    def checked(joints: joint.Joints, signatures: Any) -> Program | None:
+        found = find(joints, signatures)
+        if found is not None:
+            plans = found.pattern.plans(signatures)
+            assert plans is not None
+            wanted = Program(joints._known[0]._arrangement, signatures, plans)
+            for ours, other in zip(found.parts, wanted.parts, strict=True):
+                assert isinstance(ours, Segment) and isinstance(other, Segment)
+                assert _words(ours) == _words(other) and len(ours.plans) == len(other.plans)
+            compared[0] += 1
+        return found
+    monkeypatch.setattr(joint.Joints, "program", checked)
+    with config.executor("native"):
+        forget()
+        for length in [20, 31, 57, 62, 3, 2, *range(66, 82), 300, 1030, 9, 47]:
+            planned(program, (3, length, 8))
+    assert compared[0] > 10
 
 
 @pytest.mark.parametrize("program", [_rows, _passed_on])

@@ -48,8 +48,8 @@ class Sketch:
         before, after = _geometries([old[k] for k in members]), _geometries([new[k] for k in members])
         known: dict[Any, int] = {}
         self.which = [known.setdefault(pair, len(known)) for pair in zip(before, after)]
-        self._first = _taking([self.which.index(k) for k in range(len(known))])
-        self._which = _taking(self.which)
+        self._first = taking([self.which.index(k) for k in range(len(known))])
+        self._which = taking(self.which)
         self._facts = [*map(_facts, self._first(after))]
         pairs = list(zip(_integers(self._first(before)), _integers(self._first(after))))
         numbers = dict.fromkeys(pair for pair in pairs if pair[0] == pair[1])
@@ -57,8 +57,8 @@ class Sketch:
         numbers.update(dict.fromkeys(pairs))
         place = {pair: k for k, pair in enumerate(numbers)}
         self.classes = [place[pair] for pair in pairs]
-        self._values = _taking([self.classes.index(k) for k in range(len(place))])
-        self._classes = _taking(self.classes)
+        self._values = taking([self.classes.index(k) for k in range(len(place))])
+        self._classes = taking(self.classes)
         self._apart = {0, 1, *self.constants}
         self.formulas: dict[int, list[Formula]] = {}
         self._tries: dict[int, int] = {}
@@ -91,6 +91,10 @@ class Sketch:
                 return plan
         return None
 
+    def formula(self, stage: int, numbers: Sequence[int]) -> Formula | None:
+        """The formula of a stage that holds for these numbers."""
+        return next((x for x in self.formulas.get(stage, ()) if x.numbers(*numbers) is not None), None)
+
     def learn(self, stage: int, members: list[int], signatures: Sequence[Signature], plan: Plan,
               record: Record) -> None:
         """Find the formula of a stage that has this plan for shapes that agree with the sketch."""
@@ -102,7 +106,7 @@ class Sketch:
         self._tries[stage] = tries + 1
         tape = Tape(numbers)
         try:
-            found = record([signatures[k] for k in members], self._on_tape(tape, members, signatures))
+            found = record([signatures[k] for k in members], self.on_tape(tape, members, signatures))
             formula = None if found is None else Formula(tape, found)
         except Exception:   # a template that needs the numbers themselves; which error it gets, who knows
             formula = None
@@ -111,7 +115,7 @@ class Sketch:
             return
         self.formulas.setdefault(stage, []).insert(0, formula)
 
-    def _on_tape(self, tape: Tape, members: list[int], signatures: Sequence[Signature]) -> list[Signature]:
+    def on_tape(self, tape: Tape, members: list[int], signatures: Sequence[Signature]) -> list[Signature]:
         """Signatures of which the numbers that vary are on a tape."""
         values: list[Any] = [*self.constants, *tape.given]
         made: dict[int, Any] = {}
@@ -158,7 +162,7 @@ def _alike(signature: Signature) -> Any:
     return attributes, signature.compute
 
 
-def _taking(places: list[int]) -> Callable[[Any], Any]:
+def taking(places: list[int]) -> Callable[[Any], Any]:
     """What takes the elements at some places, as a sequence."""
     return itemgetter(*places) if len(places) > 1 else lambda all_of: [all_of[k] for k in places]
 
@@ -208,14 +212,25 @@ class Formula:
     ``calls``: of each its function, and its words without their values; ``numbers``: the tape, as a function.
     """
 
-    __slots__ = ("calls", "in_place", "reuses", "numbers")
+    __slots__ = ("calls", "in_place", "reuses", "numbers", "_tape", "_plan")
 
     def __init__(self, tape: Tape, plan: Plan) -> None:
+        self._tape, self._plan = tape, plan
         self.calls = [(call.function, call.words.filled(None, (), ())) for call in plan.calls]
         self.in_place, self.reuses = plan.in_place, plan.reuses
         calls = tuple([(tuple(_plain(call.words.values)), call.words.shifts, call.words.rooms, call.tasks,
                         call.grain, call.scratch) for call in plan.calls])
         self.numbers = tape.function((calls, plan.workspace, plan.flops, plan.traffic, plan.nanoseconds))
+
+    def on(self, tape: Tape) -> Plan:
+        """The plan, of which the numbers are on another tape of as many numbers."""
+        own, plan = tape.include(self._tape), self._plan
+        calls = [Call(call.function, call.words.filled([*map(own, _plain(call.words.values))],
+                                                       tuple(map(own, call.words.shifts)),
+                                                       tuple(map(own, call.words.rooms))),
+                      *map(own, (call.tasks, call.grain, call.scratch))) for call in plan.calls]
+        return Plan(calls, workspace=own(plan.workspace), in_place=plan.in_place, reuses=plan.reuses,
+                    flops=own(plan.flops), traffic=own(plan.traffic), nanoseconds=own(plan.nanoseconds))
 
     def plan(self, given: Sequence[int]) -> Plan | None:
         """The plan for these numbers; None where a comparison comes out otherwise."""

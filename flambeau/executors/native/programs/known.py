@@ -28,6 +28,7 @@ from .arrangement import Arrangement, form_of
 from .book import Book, was_used
 from .dump import dump
 from .glance import Ahead, Glance
+from .joint import Joints
 from .moving import apart, read_apart, settle, settle_nodes, without_places
 from .outline import Outline, Reading
 from .pattern import Pattern, Plans
@@ -50,14 +51,15 @@ class Family:
     differ in where their operands lie alone (Note: moving operands).
     """
 
-    __slots__ = ("key", "outline", "pattern", "arrangements", "entries", "rent", "following", "moves",
-                 "placeless", "__weakref__")
+    __slots__ = ("key", "outline", "pattern", "arrangements", "joints", "entries", "rent", "following",
+                 "moves", "placeless", "__weakref__")
 
     def __init__(self, key: tuple[Any, ...], outline: Outline) -> None:
         self.key = key
         self.outline = outline
         self.pattern: Pattern | None = None
         self.arrangements: list[Arrangement] = []   # the one used last comes first
+        self.joints = Joints()
         self.entries: dict[tuple[Any, ...], Entry] = {}
         self.rent = Rent(ledger.spent_on(outline.forms))
         self.following: Callable[[], Family | None] = _nothing
@@ -184,6 +186,9 @@ def _no_collections() -> Iterator[None]:
 
 def _plan(entry: Entry, nodes: list[Node]) -> Program:
     family = entry.family
+    program = family.joints.program(entry.signatures)
+    if program is not None:
+        return program
     plans = family.pattern.plans(entry.signatures) if family.pattern is not None else None
     key, new = None, list[Planned]()
     if plans is None:
@@ -196,9 +201,12 @@ def _plan(entry: Entry, nodes: list[Node]) -> Program:
         sites = [node.site for node in nodes]
         family.pattern = Pattern(family.outline, entry.signatures, sites, planned, key)
         family.arrangements.clear()
+        family.joints = Joints()
         plans = family.pattern.first
-    program = Program(_arrangement(family, plans), entry.signatures, plans)
+    arrangement = _arrangement(family, plans)
+    program = Program(arrangement, entry.signatures, plans)
     code.finish()
+    family.joints.learn(arrangement, program, plans)
     for members, plan in zip(program.pattern.stages, plans):
         for k in members if plan is not None else ():
             entry.signatures[k].plan = None     # the interpreter prepares it again, should it have to

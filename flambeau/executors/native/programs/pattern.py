@@ -35,7 +35,8 @@ class Pattern:
     ``made`` and ``last``: the stages that make a result and that read it last; ``held``: results that need an
     array of their own; ``projections``: nodes that stand for one of several results of a natively computed
     node, and get no stage; ``shared``: results that lie where the operand lay that they overwrite; ``first``:
-    the plans for the shapes that came first; ``key``: that of the note on them (Note: kept plans).
+    the plans for the shapes that came first; ``key``: that of the note on them (Note: kept plans);
+    ``by_formula``: the sketch and the numbers of which all plans followed that were made last, if they did.
     """
 
     def __init__(self, outline: Outline, signatures: Sequence[Signature], sites: list[Site | None],
@@ -53,6 +54,7 @@ class Pattern:
         self._planned: list[Planned] = []
         self._fits: dict[int, Replan] = {}
         self._formulas = Formulas()
+        self.by_formula: tuple[Sketch, Sequence[int]] | None = None
         self._twin: list[int | None] = []
         self.projections: dict[int, Result] = {}
         self._stage(planned)
@@ -107,6 +109,7 @@ class Pattern:
                 return None
             found.append(plan)
         self._latest = list(signatures), found
+        self.by_formula = None if sketch is None or made else (sketch, numbers)
         if made:
             self._learn(sketch, made, latest, signatures, found)
         return found
@@ -133,6 +136,10 @@ class Pattern:
             plan = plans[s]
             if sketch is not None and plan is not None:
                 sketch.learn(s, self.stages[s], new, plan, self._fit(s).record)
+
+    def twin_of(self, s: int) -> int | None:
+        """An earlier stage that had the same plan."""
+        return self._twins()[s]
 
     def _twins(self) -> list[int | None]:
         """Of each stage, an earlier one that had the same plan: layers that are alike have most of them."""

@@ -16,7 +16,8 @@ from ... import interpreter
 from ...freed import KEEP
 from .arena import arena
 from .arrangement import Arrangement, Batch
-from .pattern import Plans, Result
+from .layout import Layout
+from .pattern import Pattern, Plans, Result
 from .segment import Segment
 
 
@@ -42,6 +43,16 @@ class Program:
                 own = [plan for plan in plans[part.first:part.after] if plan is not None]
                 self.parts.append(Segment(part, own, signatures, layout))
         self.several = len(self.parts) > 1
+
+    @classmethod
+    def of(cls, pattern: Pattern, signatures: Sequence[Signature], layout: Layout,
+           segment: Segment) -> Program:
+        """A program of one segment."""
+        made = cls.__new__(cls)
+        made.pattern, made.signatures = pattern, signatures
+        made.offsets, made.size = layout.offsets, layout.size
+        made.parts, made.several = [segment], False
+        return made
 
     def _sizes(self, arrangement: Arrangement, plans: Plans) -> list[int]:
         """The sizes, in bytes, of all that needs room in the arena."""

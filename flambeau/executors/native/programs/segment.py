@@ -49,35 +49,68 @@ class Segment:
     ``layout``: where in the arena the skeleton's places lie.
     """
 
-    __slots__ = ("form", "after", "plans", "scratch", "nanoseconds", "memory", "address", "header",
-                 "_statuses", "_arena_offsets", "_numbers", "fresh", "_new", "reused", "_alone", "_values",
-                 "is_short")
+    __slots__ = ("form", "after", "signatures", "_plans", "scratch", "nanoseconds", "memory", "address",
+                 "header", "_statuses", "_arena_offsets", "_numbers", "fresh", "_new", "reused", "_alone",
+                 "_values", "is_short")
 
     def __init__(self, form: Skeleton, plans: list[Plan], signatures: Sequence[Signature],
                  layout: Layout) -> None:
         self.form = form
-        self.after = form.after
-        self.plans = plans
+        self._plans: list[Plan] | None = plans
         calls = [call for plan in plans for call in plan.calls]
         self.scratch = max([call.scratch for call in calls], default=0)
         self.nanoseconds = sum([plan.nanoseconds for plan in plans])
         shifts = form.shifts(plans)
-        self._lay_out(form, calls, shifts)
-        self._arena_offsets = layout.words(form) + shifts[form.in_arena[:, 2]]
+        self.memory = self._laid_out(form, calls, shifts)
         made = [signatures[k].outputs[r] for k, r in form.made]
         self.fresh = [g.numel for g in made], [g.dtype.numpy for g in made]
+        self._settle(layout, shifts[form.in_arena[:, 2]], signatures)
+
+    def again(self, memory: Any, layout: Layout, shifts: Any, counts: Sequence[int],
+              signatures: Sequence[Signature], scratch: int, nanoseconds: float) -> Segment:
+        """The segment of other shapes, whose memory is made already (Note: joint formulas).
+
+        ``shifts``: of each word that points into the arena; ``counts``: of elements of new arrays.
+        """
+        made = Segment.__new__(Segment)
+        made.form, made._plans = self.form, None
+        made.scratch, made.nanoseconds, made.memory = scratch, nanoseconds, memory
+        made.fresh = list(counts), self.fresh[1]
+        made._settle(layout, shifts, signatures)
+        return made
+
+    def _settle(self, layout: Layout, shifts: Any, signatures: Sequence[Signature]) -> None:
+        """What follows from the memory, and from where values lie."""
+        form, memory = self.form, self.memory
+        self.after = form.after
+        self.signatures = signatures
+        self.address = memory.__array_interface__["data"][0]
+        self._statuses = slice(form.statuses_at, form.statuses_at + len(form.status_words))
+        self.header: Any = _writable(memory)[:runtime.PROGRAM_WORDS]
+        self._numbers = [(_writable(memory.view(dtype)), dtype, places)
+                         for dtype, places in form.number_words]
+        self._arena_offsets = layout.words(form) + shifts
         self._new = new_arrays(*self.fresh)
         self.reused = reuses(form, signatures)
         self._alone = [UNHELD + 1] * len(form.owned)
         self._values = _NO_VALUES
         self.is_short = self.nanoseconds < SHARED
 
+    @property
+    def plans(self) -> list[Plan]:
+        """The plans of the stages; found again where a formula filled the memory."""
+        if self._plans is None:
+            found = self.form.pattern.plans(self.signatures) or ()
+            self._plans = [plan for plan in found[self.form.first:self.after] if plan is not None]
+        return self._plans
+
     # --- memory ---------------------------------------------------------------------------------------------
 
-    def _lay_out(self, form: Skeleton, calls: list[Call], shifts: Any) -> None:
+    @staticmethod
+    def _laid_out(form: Skeleton, calls: list[Call], shifts: Any) -> Any:
         """The program as the native loop reads it: header, steps, patches, words, statuses."""
-        memory = self.memory = form.image.copy()
-        base = self.address = memory.__array_interface__["data"][0]
+        memory = form.image.copy()
+        base = memory.__array_interface__["data"][0]
         memory[form.addresses] += base
         if calls:
             np.concatenate([call.values for call in calls], out=memory[form.words_at:form.statuses_at])
@@ -86,15 +119,12 @@ class Segment:
                 for word, address in call.words.functions:
                     memory[form.words_at + first + word] = index(address)
         memory[form.status_words] = form.status_addresses + base
-        self._statuses = slice(form.statuses_at, form.statuses_at + len(form.status_words))
         memory[form.patches_at + 2:form.words_at:3] = shifts[form.patches[:, 2]]
         steps = memory[runtime.PROGRAM_WORDS:form.patches_at].reshape(-1, runtime.STEP_WORDS)
         steps[:, runtime.FUNCTION] = [index(call.function) for call in calls]
         steps[:, runtime.TASKS] = [call.tasks for call in calls]
         steps[:, runtime.GRAIN] = [call.grain for call in calls]
-        self.header: Any = _writable(memory)[:runtime.PROGRAM_WORDS]
-        self._numbers = [(_writable(memory.view(dtype)), dtype, places)
-                         for dtype, places in form.number_words]
+        return memory
 
     # --- running --------------------------------------------------------------------------------------------
 

@@ -215,13 +215,17 @@ class Skeleton:
 
     def shifts(self, plans: list[Plan]) -> Any:
         """The shifts of a segment's plans, as they are numbered; the last one is 0."""
+        return np.array(self.listed_shifts(plans), np.int64)
+
+    def listed_shifts(self, plans: list[Plan]) -> list[int]:
+        """The same as a list."""
         inputs: list[int] = []
         rooms: list[int] = []
         for plan in plans:
             for call in plan.calls:
                 inputs += call.words.shifts
                 rooms += call.words.rooms
-        return np.array([*inputs, *rooms, 0], np.int64)
+        return [*inputs, *rooms, 0]
 
 
 def _getter(positions: list[int]) -> Callable[[list[Any]], Any]:

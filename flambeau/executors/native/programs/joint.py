@@ -1,0 +1,178 @@
+"""Programs by formula: all plans of a graph in one function.
+
+Note: joint formulas. Where all plans of a graph follow from a sketch's numbers (Note: formulas), their tapes
+are put together on one, which computes once what several need. It gives those words of a program's memory
+that differ from shape to shape; the others are copied from the program that it was made of. So shapes that
+come once and never again cost no plan, call or list of words of their own.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ....graph.node import Signature
+from ..llvm import dumping
+from ..plan import Plan
+from ..quantity import Quantity, Tape, most
+from . import runtime
+from .arrangement import Arrangement
+from .formulas import Sketch, taking
+from .pattern import Plans
+from .program import Program
+from .segment import Segment
+
+_ENOUGH = 16    # programs made by formulas before a joint one is looked for: it takes as long as two dozen
+_MOST = 4       # of one family, those that were looked for in vain included
+
+
+class Joints:
+    """The joint formulas of a family."""
+
+    __slots__ = ("_known", "_planned", "_tries")
+
+    def __init__(self) -> None:
+        self._known: list[Joint] = []
+        self._planned = self._tries = 0
+
+    def program(self, signatures: Sequence[Signature]) -> Program | None:
+        """The program for these shapes; None where no formula holds."""
+        for joint in self._known:
+            found = joint.program(signatures)
+            if found is not None:
+                return found
+        return None
+
+    def learn(self, arrangement: Arrangement, program: Program, plans: Plans) -> None:
+        """A program was made of plans, and has not run yet."""
+        segment = program.parts[0] if len(program.parts) == 1 else None
+        if self._tries >= _MOST or not isinstance(segment, Segment) or dumping.dump_folder() is not None:
+            return
+        found = arrangement.pattern.by_formula
+        if found is None:
+            return
+        self._planned += 1
+        if self._planned < _ENOUGH:
+            return
+        self._planned = 0
+        self._tries += 1
+        joint = Joint(arrangement, program, segment, *found)
+        if joint.join([plan for plan in plans if plan is not None]):
+            self._known.insert(0, joint)
+
+
+class Joint:
+    """The joint formula of shapes that agree with a sketch, made of the program for some of them."""
+
+    def __init__(self, arrangement: Arrangement, program: Program, segment: Segment, sketch: Sketch,
+                 numbers: Sequence[int]) -> None:
+        self._arrangement, self._segment, self._sketch = arrangement, segment, sketch
+        self._pattern = arrangement.pattern
+        self._signatures, self._given = program.signatures, numbers
+        self._tape = Tape(numbers)
+        self._constant: list[int] = []          # nodes that must be as they are,
+        self._alike: list[tuple[int, int]] = []     # and those that must be as others are
+        taped = sketch.on_tape(self._tape, sketch.members, self._signatures)
+        self._outputs = {k: s.outputs for k, s in zip(sketch.members, taped)}
+
+    def join(self, plans: list[Plan]) -> bool:
+        """Whether all that the plans say follows from the numbers."""
+        found = [self._plan(s, plan) for s, plan in enumerate(plans)]
+        self._same, self._other, self._first = map(
+            taking, (self._constant, [a for a, _ in self._alike], [b for _, b in self._alike]))
+        self._known = list(self._same(self._signatures))
+        segment, form = self._segment, self._segment.form
+        words, shifts = self._words(found), form.listed_shifts(found)
+        words += [(form.patches_at + 2 + 3 * row, shifts[at]) for row, at in enumerate(form.patches[:, 2])]
+        moved = [(row, shifts[at]) for row, at in enumerate(form.in_arena[:, 2])]
+        words, moved = [[x for x in own if x[1].__class__ is Quantity] for own in (words, moved)]
+        scratch = functools.reduce(most, [call.scratch for plan in found for call in plan.calls], 0)
+        self._function = self._tape.function((
+            tuple([x for _, x in words]), tuple([x for _, x in moved]), tuple(self._sizes(found)),
+            tuple([self._size(*result)[0] for result in form.made]), scratch,
+            sum([plan.nanoseconds for plan in found])))
+        self._places, self._rows = (np.array([at for at, _ in own], np.intp) for own in (words, moved))
+        self._shifts = form.shifts(plans)[form.in_arena[:, 2]]
+        self._relative = np.array([*form.addresses, *form.status_words], np.intp)
+        self._image = segment.memory.copy()
+        self._image[self._relative] -= segment.address
+        return self._is_right()
+
+    def _plan(self, s: int, plan: Plan) -> Plan:
+        """The plan of a stage, of which the numbers that vary are on the tape."""
+        pattern, members = self._pattern, self._pattern.stages[s]
+        formula = self._sketch.formula(s, self._given)
+        if formula is not None:
+            return formula.on(self._tape)
+        twin = pattern.twin_of(s)
+        if twin is not None:
+            pairs = [*zip(members, pattern.stages[twin])]
+            if all(self._signatures[a] is self._signatures[b] for a, b in pairs):
+                self._alike += pairs
+                self._outputs.update({a: self._outputs[b] for a, b in pairs if b in self._outputs})
+                return self._plan(twin, plan)
+        self._constant += members
+        return plan
+
+    def _size(self, k: int, r: int) -> tuple[Any, int]:
+        """How many elements a result has, and the bytes of one."""
+        g = (self._outputs.get(k) or self._signatures[k].outputs)[r]
+        return g.numel, g.dtype.itemsize
+
+    def _sizes(self, plans: list[Plan]) -> list[Any]:
+        """As ``Program`` has them."""
+        found: list[Any] = []
+        for needed, _ in self._arrangement.places:
+            for place in needed:
+                if place.__class__ is int:
+                    found.append(plans[place].workspace)
+                else:
+                    count, size = self._size(*place)
+                    found.append(count * size)
+        return found
+
+    def _words(self, plans: list[Plan]) -> list[tuple[int, Any]]:
+        """The words of the calls, each with its place."""
+        form = self._segment.form
+        calls = [call for plan in plans for call in plan.calls]
+        found: list[tuple[int, Any]] = []
+        for step, (call, first) in enumerate(zip(calls, form.step_words)):
+            found += enumerate(call.values, form.words_at + first)
+            at = runtime.PROGRAM_WORDS + runtime.STEP_WORDS * step
+            found += (at + runtime.TASKS, call.tasks), (at + runtime.GRAIN, call.grain)
+        return found
+
+    def _is_right(self) -> bool:
+        """Whether it gives the program that it was made of."""
+        made, first = self.program(self._signatures), self._segment
+        found = None if made is None else made.parts[0]
+        if not isinstance(found, Segment):
+            return False
+        addresses = found.memory.copy()
+        addresses[self._relative] += first.address - found.address
+        return bool((addresses == first.memory).all()) and (found.scratch, found.nanoseconds, found.fresh) \
+            == (first.scratch, first.nanoseconds, first.fresh)
+
+    def program(self, signatures: Sequence[Signature]) -> Program | None:
+        """The program for these shapes; None where the formula does not hold."""
+        numbers = self._sketch.numbers(signatures)
+        if numbers is None or list(self._same(signatures)) != self._known \
+                or self._other(signatures) != self._first(signatures):
+            return None
+        found = self._function(*numbers)
+        if found is None:
+            return None
+        values, moved, sizes, counts, scratch, nanoseconds = found
+        layout = self._arrangement.layout(sizes)
+        memory = self._image.copy()
+        memory[self._relative] += memory.__array_interface__["data"][0]
+        memory[self._places] = values
+        shifts = self._shifts
+        if moved:
+            shifts = shifts.copy()
+            shifts[self._rows] = moved
+        segment = self._segment.again(memory, layout, shifts, counts, signatures, scratch, nanoseconds)
+        return Program.of(self._pattern, signatures, layout, segment)
