@@ -10,7 +10,7 @@ from typing import Any
 from .. import dtypes
 from ..graph.geometry import Geometry
 from ..graph.operator import Operator
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record, record_one
 from .arithmetic import conjugate
 from .casting import cast
 from .comparison import where
@@ -138,9 +138,12 @@ def pow(input: Any, exponent: Any) -> Tensor:
     exponent = operand(exponent, "pow", "exponent", 2)
     kind = exponent.__class__
     if exponent in _REDUCED:
-        dtype = _scalar_dtype(input._geometry, kind, exponent)
+        dtype = input._geometry.dtype
+        if dtype.category != dtypes.FLOATING or kind is complex:    # which no other number changes
+            dtype = _scalar_dtype(input._geometry, kind, exponent)
+            input = cast(input, dtype)
         narrow = dtype if dtype is dtypes.bfloat16 else None
-        return record(POW_REDUCED, (cast(input, dtype),), (exponent, kind, narrow))
+        return record_one(POW_REDUCED, input, (exponent, kind, narrow))
     _scalar_dtype(input._geometry, kind, 0 if isinstance(exponent, complex) else exponent)
     return record(POW_NUMBER, (input, exponent))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from math import prod
 from operator import index
 from typing import Any
 
@@ -158,16 +160,23 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     >>> torch.zeros(2, 3, 4).flatten(1).shape
     torch.Size([2, 12])
     """
-    g = input._geometry
-    first, last = check_dim(start_dim, g.ndim), check_dim(end_dim, g.ndim)
+    if not start_dim.__class__ is end_dim.__class__ is int:
+        start_dim, end_dim = check_dim(start_dim, input.ndim), check_dim(end_dim, input.ndim)
+    shape = _joined(input._geometry.shape, start_dim, end_dim)
+    return input if shape is None else reshape(input, shape)
+
+
+@lru_cache(maxsize=1024)
+def _joined(shape: Size, start_dim: int, end_dim: int) -> tuple[int, ...] | None:
+    """The shape with some dimensions joined; None where that changes nothing."""
+    first, last = check_dim(start_dim, len(shape)), check_dim(end_dim, len(shape))
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
-    if g.ndim == 0:
-        return reshape(input, (1,))
+    if not shape:
+        return (1,)
     if first == last:
-        return input
-    joined = Size(g.shape[first:last + 1]).numel()
-    return reshape(input, (*g.shape[:first], joined, *g.shape[last + 1:]))
+        return None
+    return (*shape[:first], prod(shape[first:last + 1]), *shape[last + 1:])
 
 
 @api("torch", "Tensor", as_is=("dim",))

@@ -1,4 +1,4 @@
-"""Views by integers and slices: what most keys of ``x[key]`` are."""
+"""Views by integers, slices, None and Ellipsis: what most keys of ``x[key]`` are."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from ..graph.geometry import TABLE, Geometry
 from ..graph.operator import Operator
 from ..tensor import Tensor, view
 from ..tensor.views import has_no_history, part, row
+from .expanding import UNSQUEEZE
 from .slicing import SELECT, SLICE
 
-_PLAIN = {int, slice}
+_PLAIN = {int, slice, type(None), type(Ellipsis)}
 _extent = tuple.__getitem__     # of a Size, whose own method looks for slices
 
 
@@ -80,11 +81,9 @@ def is_position(item: Any) -> bool:
 
 
 def simple_view(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
-    """The view for integers and slices, in order; None where there is more to a key, or too much of it."""
+    """The view for integers, slices, None and Ellipsis; None where there is more to a key, or too much of it."""
     g = x._geometry
-    if len(items) > g.ndim:
-        return None
-    is_bare = has_no_history(x)
+    is_bare = has_no_history(x) and len(items) <= g.ndim
     if is_bare and (found := part_of(g, items)) is not None:
         return part(x, found, partial(_steps, g, items))
     kinds = {*map(type, items)}
@@ -95,15 +94,27 @@ def simple_view(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
             return None
         if is_bare and (found := part_of(g, items)) is not None:
             return part(x, found, partial(_steps, g, items))
-    dim = 0
-    for place, item in enumerate(items):
+    return _one_by_one(x, items)
+
+
+def _one_by_one(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
+    dim = place = 0
+    left = x._geometry.ndim - len(items) + items.count(None) + items.count(Ellipsis)    # an ellipsis' dimensions
+    if left < 0:
+        return None
+    for item in items:
         if item.__class__ is int:
             x = select(x, dim, item, place)
-        else:
-            start, stop = item.start, item.stop
-            if start is not None or stop is not None or item.step is not None:
-                x = sliced(x, dim, item, False)
-            dim += 1
+            place += 1
+            continue
+        if item is None:
+            x = view(UNSQUEEZE, x, (dim,))
+        elif item is Ellipsis:
+            dim, place, left = dim + left, place + left, 0      # a second one stands for nothing
+            continue
+        elif item.start is not None or item.stop is not None or item.step is not None:
+            x = sliced(x, dim, item, False)
+        dim, place = dim + 1, place + 1
     return x
 
 
