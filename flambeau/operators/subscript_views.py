@@ -29,7 +29,7 @@ def select(x: Tensor, dim: int, position: int, place: int) -> Tensor:
             raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
                              "`tensor.item<T>()` in C++ to "
                              "convert a 0-dim tensor to a number")
-        raise IndexError(f"too many indices for tensor of dimension {g.ndim}")
+        raise IndexError(f"index {position} is out of bounds for dimension {place} with size 0")
     n = _extent(g.shape, dim)
     if not -n <= position < n:
         raise IndexError(f"index {position} is out of bounds for dimension {place} with size {n}")
@@ -63,7 +63,10 @@ def sliced(x: Tensor, dim: int, key: slice, keep_whole: bool) -> Tensor:
     if dim >= len(shape):
         if not shape:
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-        raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
+        if step == 1 and not start and (stop is None or stop >= 0):
+            return x    # the whole of what is not there
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-len(shape)}, "
+                         f"{len(shape) - 1}], but got {dim})")
     if (
         not keep_whole
         and step == 1
@@ -81,7 +84,7 @@ def is_position(item: Any) -> bool:
 
 
 def simple_view(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
-    """The view for integers, slices, None and Ellipsis; None where there is more to a key, or too much of it."""
+    """The view for a key that makes one, item after item; None where there is more to it, or too much."""
     g = x._geometry
     is_bare = has_no_history(x) and len(items) <= g.ndim
     if is_bare and (found := part_of(g, items)) is not None:
@@ -98,23 +101,22 @@ def simple_view(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
 
 
 def _one_by_one(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
-    dim = place = 0
-    left = x._geometry.ndim - len(items) + items.count(None) + items.count(Ellipsis)    # an ellipsis' dimensions
+    dim = 0
+    # The dimensions of an ellipsis.
+    left = x._geometry.ndim - len(items) + items.count(None) + items.count(Ellipsis)
     if left < 0:
         return None
-    for item in items:
+    for place, item in enumerate(items):
         if item.__class__ is int:
             x = select(x, dim, item, place)
-            place += 1
-            continue
-        if item is None:
-            x = view(UNSQUEEZE, x, (dim,))
         elif item is Ellipsis:
-            dim, place, left = dim + left, place + left, 0      # a second one stands for nothing
-            continue
-        elif item.start is not None or item.stop is not None or item.step is not None:
-            x = sliced(x, dim, item, False)
-        dim, place = dim + 1, place + 1
+            dim += left     # a second one too: then nothing is left for what follows
+        else:
+            if item is None:
+                x = view(UNSQUEEZE, x, (dim,))
+            elif item.start is not None or item.stop is not None or item.step is not None:
+                x = sliced(x, dim, item, False)
+            dim += 1
     return x
 
 

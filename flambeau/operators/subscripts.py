@@ -122,30 +122,27 @@ class Subscript:
             if ndim == 0 and self.bare and items[0].__class__ is slice:
                 raise IndexError("slice() cannot be applied to a 0-dim tensor.")
             raise IndexError(f"too many indices for tensor of dimension {ndim}")
-        dim = place = 0
+        dim = 0
         tensors: list[tuple[int, Tensor]] = []
-        for item in items:
+        for place, item in enumerate(items):
             kind = item.__class__
             if kind is int:
                 x = select(x, dim, item, place)
-                place += 1
             elif kind is slice:
                 x = sliced(x, dim, item, self.keep_whole)
-                dim, place = dim + 1, place + 1
+                dim += 1
             elif item is None:
                 x = view(UNSQUEEZE, x, (dim,))
-                dim, place = dim + 1, place + 1
+                dim += 1
             elif item is Ellipsis:
-                dim, place = dim + ndim - specified, place + ndim - specified
-                specified = ndim  # a second ellipsis stands for nothing
+                dim += ndim - specified     # a second one too: then nothing is left for what follows
             elif kind is bool:
                 x = view(UNSQUEEZE, x, (dim,))
                 tensors.append((dim, from_array(np.zeros(int(item), np.int64))))
-                dim, place = dim + 1, place + 1
+                dim += 1
             else:
-                width = _width(item)
                 tensors.append((dim, item))
-                dim, place = dim + width, place + width
+                dim += _width(item)
         for dim, item in tensors:
             self._tensor(x, item, dim, keep_masks and len(items) == 1)
         return x

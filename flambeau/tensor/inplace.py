@@ -249,7 +249,7 @@ def _next_node(storage: Storage, geometry: Geometry, result: Tensor) -> Any:
 
 def require_no_overlap(geometry: Geometry) -> None:
     """Raise where a write would meet one element several times."""
-    if any(s == 0 and n > 1 for s, n in zip(geometry.strides, geometry.shape)):
+    if geometry.numel and any(s == 0 and n > 1 for s, n in zip(geometry.strides, geometry.shape)):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory "
             "location. Please clone() the tensor before performing the operation.")
