@@ -22,6 +22,7 @@ from ..tensor.tape import GradFn, SavedTensor
 from .accumulating import accumulate_grad, sum_with_sparse
 from .anomaly_mode import check_nan, describe_forward
 from .formal import formally
+from .unpacking import reconnected
 
 _new = object.__new__
 FREED = (
@@ -260,7 +261,7 @@ def unpack(fn: GradFn, saved: SavedTensor, position: int, seen: bool = False) ->
         if not isinstance(found, Tensor):
             raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of "
                             f"type {type(found).__name__}")
-        return found
+        return reconnected(fn, saved, found, position) if seen or state.enabled else found
     x = saved.tensor
     if x._swapped > fn.sequence:
         raise RuntimeError(SWAPPED)

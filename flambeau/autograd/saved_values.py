@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tensor import GradFn, Tensor, state
-from ..tensor.history import detached
+from ..tensor.history import detached, edge
 from ..tensor.tape import SavedTensor
 from .engine import FREED, gradients, kept
 
@@ -59,8 +59,9 @@ class RawSaved:
                                "Hint: only one pair of hooks is allowed at a time.")
         before, state.enabled = state.enabled, False
         try:
-            value = detached(kept(fn, self._position))
-            packed = SavedTensor(pack_hook(value), -1, unpack_hook, self._position < 0)
+            found, is_output = kept(fn, self._position), self._position < 0
+            to = None if is_output or not found.requires_grad else edge(found)
+            packed = SavedTensor(pack_hook(detached(found)), -1, unpack_hook, is_output, edge=to)
         finally:
             state.enabled = before
         fn.saved = (*fn.saved[:at], packed, *fn.saved[at + 1:])

@@ -342,7 +342,8 @@ def save(x: Tensor, is_output: bool = False) -> SavedTensor:
         pack, unpack = state.saved_hooks[-1]
         fn, state.enabled = state.enabled, False
         try:
-            return SavedTensor(_packed(pack, x), -1, unpack, is_output, ref(x))
+            to = None if is_output or not x.requires_grad else edge(x)
+            return SavedTensor(_packed(pack, x), -1, unpack, is_output, ref(x), to)
         finally:
             state.enabled = fn
     counter = x._counter

@@ -376,14 +376,16 @@ class Hooks:
 class SavedTensor:
     """A tensor kept for backward, with the version it had (Note: values and versions).
 
-    Where hooks made something else of it, ``source`` is a weak reference to it.
+    Where hooks made something else of it, ``source`` is a weak reference to it, and ``edge`` where its
+    gradient goes.
     """
 
-    __slots__ = ("tensor", "version", "unpack", "is_output", "source")
+    __slots__ = ("tensor", "version", "unpack", "is_output", "source", "edge")
 
     def __init__(self, tensor: Any, version: int, unpack: Any = None, is_output: bool = False,
-                 source: Any = None) -> None:
+                 source: Any = None, edge: Any = None) -> None:
         self.tensor = tensor
+        self.edge = edge
         self.source = source
         self.version = version
         self.unpack = unpack

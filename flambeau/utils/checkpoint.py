@@ -132,7 +132,7 @@ class _Frame:
         kept: list[Any] = []
 
         def keep(x: Tensor) -> Tensor:
-            kept.append(x.detach() if not x.requires_grad else x)
+            kept.append(x.detach())
             if self.early_stop and len(kept) == self.count:
                 raise _AllIsThere
             return x
