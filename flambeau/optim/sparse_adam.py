@@ -62,17 +62,30 @@ class SparseAdam(ParameterwiseOptimizer):
             state.update(step=0, exp_avg=ops.zeros_like(p), exp_avg_sq=ops.zeros_like(p))
         state["step"] += 1
         grad = grad.coalesce()
-        places = tuple(grad.indices())
+        places = grad.indices()
         values = -grad.values() if group["maximize"] else grad.values()
         if not values.numel():
             return
         if not p.ndim:
             values = values.reshape(())
         beta1, beta2 = map(number, group["betas"])
-        first = state["exp_avg"][places].lerp(values, 1 - beta1)
-        second = state["exp_avg_sq"][places].lerp(values * values, 1 - beta2)
-        state["exp_avg"][places] = first
-        state["exp_avg_sq"][places] = second
+        exp_avg, exp_avg_sq = state["exp_avg"], state["exp_avg_sq"]
+        first = _elements(exp_avg, places).lerp(values, 1 - beta1)
+        second = _elements(exp_avg_sq, places).lerp(values * values, 1 - beta2)
+        _set_elements(exp_avg, places, first)
+        _set_elements(exp_avg_sq, places, second)
         step = state["step"]
         size = number(group["lr"]) * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
-        p[places] -= size * first / (second.sqrt() + group["eps"])
+        _set_elements(p, places, _elements(p, places) - size * first / (second.sqrt() + group["eps"]))
+
+
+def _elements(x: Tensor, places: Tensor) -> Tensor:
+    """The elements of x, or rows, at coordinates (D, N)."""
+    return x.index_select(0, places[0]) if len(places) == 1 else x[tuple(places)]
+
+
+def _set_elements(x: Tensor, places: Tensor, values: Tensor) -> None:
+    if len(places) == 1:
+        x.index_copy_(0, places[0], values)
+    else:
+        x[tuple(places)] = values
