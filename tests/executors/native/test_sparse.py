@@ -1,4 +1,4 @@
-"""Products of sparse matrices in native code, beside the interpreter's."""
+"""Products, sums and elements of sparse tensors in native code, beside the interpreter's."""
 
 from __future__ import annotations
 
@@ -49,3 +49,19 @@ def test_places_out_of_range_are_refused() -> None:
         a._indices_ = bad
         with config.executor("native"), pytest.raises((IndexError, RuntimeError, ValueError)):
             torch.sparse.mm(a, torch.ones(2, 3)).sum().item()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool], ids=str)
+@pytest.mark.parametrize(("sparse", "dense"), [(1, ()), (1, (5,)), (2, ()), (2, (3, 2)), (3, (4,))], ids=str)
+def test_entries_are_spread_and_picked(sparse: int, dense: tuple[int, ...], dtype: Any) -> None:
+    shape = (6, 5, 4)[:sparse]
+    places = torch.stack([torch.arange(9) * 7 % n for n in shape])
+    values = (torch.arange(9 * int(np.prod(dense, dtype=int))) % 5 - 2).reshape(9, *dense).to(dtype)
+    found = []
+    for tier in ("native", "interpreter"):
+        with config.executor(tier):
+            a = torch.sparse_coo_tensor(places, values, (*shape, *dense))
+            whole = a.to_dense()
+            found.append((whole.tolist(), a.coalesce().values().tolist(),
+                          (whole * 2).sparse_mask(a.coalesce()).values().tolist()))
+    assert found[0] == found[1]

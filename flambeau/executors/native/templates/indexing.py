@@ -39,7 +39,7 @@ def _traffic(signature: Signature, positions: Shape) -> float:
     return 1.0 * signature.nbytes + math.prod(positions) * (size + 8.0)
 
 
-def _reading(signature: Signature, positions: Shape, call: Call) -> Plan:
+def reading(signature: Signature, positions: Shape, call: Call) -> Plan:
     return Plan([call], traffic=_traffic(signature, positions))
 
 
@@ -50,7 +50,7 @@ def _accumulated(signature: Signature, positions: Shape, call: Call) -> Plan:
                 traffic=_traffic(signature, positions))
 
 
-def _added(signature: Signature, positions: Shape, dense: Side, strides: Shape, indices: Sequence[Index],
+def added(signature: Signature, positions: Shape, dense: Side, strides: Shape, indices: Sequence[Index],
            wraps: bool = False, rounds: bool = False) -> Plan:
     """Values added to zeros; those of 16-bit types in single precision, rounded last unless ``rounds``."""
     out = signature.outputs[0]
@@ -93,7 +93,7 @@ def _put_or_added(signature: Signature, positions: Shape, dense: Side, strides: 
                 traffic=_traffic(signature, positions) + 12.0 * out.numel)
 
 
-def _usable(signature: Signature, *positions: Geometry) -> bool:
+def usable(signature: Signature, *positions: Geometry) -> bool:
     """Whether there is something to do, and every extent has an element for an index that is wrong."""
     g, out = signature.geometries[0], signature.outputs[0]
     return g.numel > 0 and out.numel > 0 and g.dtype is out.dtype and all(p.numel for p in positions)
@@ -105,11 +105,11 @@ def _gather(signature: Signature) -> Plan | None:
     """out[..., j, ...] = x[..., index[..., j, ...], ...]."""
     x, index = signature.geometries
     out, dim = signature.outputs[0], signature.attributes[0]
-    if not _usable(signature, index) or not x.ndim or x.ndim != index.ndim:
+    if not usable(signature, index) or not x.ndim or x.ndim != index.ndim:
         return None
     where = Index(1, index, index.strides, x.shape[dim], x.strides[dim])
     wraps = len(signature.attributes) > 1   # what was chosen by max, sort, ...
-    return _reading(signature, index.shape, walked("read", index.shape, Side(out.strides),
+    return reading(signature, index.shape, walked("read", index.shape, Side(out.strides),
                                                    Side(_without(x.strides, dim), 0, x), [where], out.dtype,
                                                    wraps=wraps))
 
@@ -118,13 +118,13 @@ def _scattered(signature: Signature, dim: int, shape: Shape, action: str) -> Pla
     """Zeros of ``shape``, and the first operand written or added at the second along ``dim``."""
     grad, index = signature.geometries
     out = signature.outputs[0]
-    if not _usable(signature, index) or not len(shape) or len(shape) != index.ndim:
+    if not usable(signature, index) or not len(shape) or len(shape) != index.ndim:
         return None
     strides = row_major_strides(shape)
     where = Index(1, index, index.strides, shape[dim], strides[dim])
     dense = Side(grad.strides, 0, grad)
     if action == "add":
-        return _added(signature, index.shape, dense, _without(strides, dim), [where])
+        return added(signature, index.shape, dense, _without(strides, dim), [where])
     call = walked(action, index.shape, dense, Side(_without(strides, dim)), [where], out.dtype)
     return _accumulated(signature, index.shape, call)
 
@@ -146,7 +146,7 @@ def _scatter(signature: Signature) -> Plan | None:
     dim, reduce = (*signature.attributes, "add")[:2]
     if signature.operator.name == "scatter_add":
         reduce = "add"
-    if not _usable(signature, index) or not x.ndim or x.ndim != index.ndim:
+    if not usable(signature, index) or not x.ndim or x.ndim != index.ndim:
         return None
     dense = _values(src, 2, index.shape, out, broadcast=False)
     if dense is None:
@@ -164,7 +164,7 @@ def _scatter_reduce(signature: Signature) -> Plan | None:
     x, index, src = signature.geometries
     out = signature.outputs[0]
     dim, reduce, include_self = signature.attributes
-    if not _usable(signature, index) or src.dtype is not out.dtype or not x.ndim or x.ndim != index.ndim \
+    if not usable(signature, index) or src.dtype is not out.dtype or not x.ndim or x.ndim != index.ndim \
             or reduce not in _REDUCTIONS:
         return None
     where = Index(1, index, index.strides, x.shape[dim], out.strides[dim])
@@ -213,19 +213,19 @@ def _vector(index: Geometry, operand: int, shape: Shape, strides: Shape, dim: in
 def _index_select(signature: Signature) -> Plan | None:
     x, index = signature.geometries
     out, dim = signature.outputs[0], signature.attributes[0]
-    if not _usable(signature, index) or not x.ndim:
+    if not usable(signature, index) or not x.ndim:
         return None
     call = walked("read", out.shape, Side(out.strides), Side(_without(x.strides, dim), 0, x),
                   [_vector(index, 1, x.shape, x.strides, dim)], out.dtype)
-    return _reading(signature, out.shape, call)
+    return reading(signature, out.shape, call)
 
 
 def _index_select_backward(signature: Signature) -> Plan | None:
     grad, index = signature.geometries
     out, (dim, shape) = signature.outputs[0], signature.attributes
-    if not _usable(signature, index) or not len(shape):
+    if not usable(signature, index) or not len(shape):
         return None
-    return _added(signature, grad.shape, Side(grad.strides, 0, grad), _without(out.strides, dim),
+    return added(signature, grad.shape, Side(grad.strides, 0, grad), _without(out.strides, dim),
                   [_vector(index, 1, out.shape, out.strides, dim)])
 
 
@@ -234,7 +234,7 @@ def _index_update(signature: Signature) -> Plan | None:
     x, index, source = signature.geometries[:3]
     out, dim = signature.outputs[0], signature.attributes[0]
     name = signature.operator.name
-    if not _usable(signature, index) or not x.ndim:
+    if not usable(signature, index) or not x.ndim:
         return None
     shape = (*x.shape[:dim], index.numel, *x.shape[dim + 1:])
     dense = _values(source, 2, shape, out)
@@ -271,27 +271,27 @@ def _broadcast(shapes: Sequence[Shape]) -> tuple[int, ...]:
 
 def _index(signature: Signature) -> Plan | None:
     x, *indices = signature.geometries
-    if not _usable(signature, *indices):
+    if not usable(signature, *indices):
         return None
     out = signature.outputs[0]
     found = _Subscript(x.shape, x.strides, signature.attributes[0], indices, 1)
     call = walked("read", found.shape, Side(out.strides), Side(found.strides, 0, x), found.indices, out.dtype,
                   wraps=True)
-    return _reading(signature, found.shape, call)
+    return reading(signature, found.shape, call)
 
 
 def _index_backward(signature: Signature) -> Plan | None:
     grad, *indices = signature.geometries
-    if not _usable(signature, *indices):
+    if not usable(signature, *indices):
         return None
     out = signature.outputs[0]
     found = _Subscript(out.shape, out.strides, signature.attributes[0], indices, 1)
-    return _added(signature, found.shape, Side(grad.strides, 0, grad), found.strides, found.indices, True)
+    return added(signature, found.shape, Side(grad.strides, 0, grad), found.strides, found.indices, True)
 
 
 def _index_put(signature: Signature) -> Plan | None:
     x, values, *indices = signature.geometries
-    if not _usable(signature, *indices):
+    if not usable(signature, *indices):
         return None
     out = signature.outputs[0]
     dims, accumulate = signature.attributes
@@ -312,26 +312,26 @@ def _flat(index: Geometry, operand: int, count: int) -> Index:
 def _take(signature: Signature) -> Plan | None:
     x, index = signature.geometries
     out = signature.outputs[0]
-    if not _usable(signature, index) or not x.is_contiguous:
+    if not usable(signature, index) or not x.is_contiguous:
         return None
     call = walked("read", index.shape, Side(out.strides), Side([0] * index.ndim, 0, x),
                   [_flat(index, 1, x.numel)], out.dtype, wraps=True)
-    return _reading(signature, index.shape, call)
+    return reading(signature, index.shape, call)
 
 
 def _take_backward(signature: Signature) -> Plan | None:
     grad, index = signature.geometries
     out = signature.outputs[0]
-    if not _usable(signature, index) or grad.shape != index.shape:
+    if not usable(signature, index) or grad.shape != index.shape:
         return None
-    return _added(signature, index.shape, Side(grad.strides, 0, grad), [0] * index.ndim,
+    return added(signature, index.shape, Side(grad.strides, 0, grad), [0] * index.ndim,
                   [_flat(index, 1, out.numel)], True)
 
 
 def _put(signature: Signature) -> Plan | None:
     x, index, source = signature.geometries
     out = signature.outputs[0]
-    if not _usable(signature, index) or not out.is_contiguous or source.shape != index.shape \
+    if not usable(signature, index) or not out.is_contiguous or source.shape != index.shape \
             or source.dtype is not out.dtype:
         return None
     return _put_or_added(signature, index.shape, Side(source.strides, 2, source), [0] * index.ndim,
@@ -350,11 +350,11 @@ def _embedding(signature: Signature) -> Plan | None:
     """Rows of (V, D) at indices (*): (*, D)."""
     table, index = signature.geometries
     out = signature.outputs[0]
-    if not _usable(signature, index):
+    if not usable(signature, index):
         return None
     strides, where = _in_table(table, index)
     call = walked("read", out.shape, Side(out.strides), Side(strides, 0, table), [where], out.dtype)
-    return _reading(signature, out.shape, call)
+    return reading(signature, out.shape, call)
 
 
 def _embedding_backward(signature: Signature) -> Plan | None:
@@ -365,10 +365,10 @@ def _embedding_backward(signature: Signature) -> Plan | None:
     grad, index = signature.geometries
     out, (_, padding) = signature.outputs[0], signature.attributes
     *shape, _ = grad.shape
-    if not _usable(signature, index) or shape != [*index.shape]:
+    if not usable(signature, index) or shape != [*index.shape]:
         return None
     strides, where = _in_table(out, index)
-    plan = _added(signature, grad.shape, Side(grad.strides, 0, grad), strides, [where], rounds=True)
+    plan = added(signature, grad.shape, Side(grad.strides, 0, grad), strides, [where], rounds=True)
     rows, width = out.shape
     if padding is None or not 0 <= padding < rows:
         return plan

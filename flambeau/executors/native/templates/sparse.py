@@ -1,6 +1,7 @@
-"""A sparse matrix times a dense one: each entry adds its multiple of a row to a row of the result.
+"""Entries of sparse tensors: spread over a dense one, picked from it, times a dense matrix.
 
-Entries may lie in any order and come several times, so a task takes them all, for some columns of the result.
+In a product each entry adds its multiple of a row to a row of the result. Entries may lie in any order and
+come several times, so a task takes them all, for some columns of the result.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from ..llvm.build import Function, Module, vector
 from ..llvm.code import kernel
 from ..llvm.emitter import FLOAT32, FLOAT64, INT64, Dtype, register_type
 from ..llvm.machine import machine
+from ..movement.indexed import Index, Side, walked
 from ..plan import Call, Plan, Words
+from .indexing import added, reading, usable
 
 RESULT, VALUES, INDICES, DENSE, STATUS = range(5)
 # How many entries, rows and columns of the result, rows of the dense matrix; strides in elements; columns
@@ -102,4 +105,36 @@ class _Columns:
             f.write_masked(self.kind, total, to, self.mask, self.size)
 
 
-TEMPLATES = {"sparse_product": _product}
+# --- entries and elements -----------------------------------------------------------------------------------
+
+def _coordinates(places: Geometry, dense: Geometry, trailing: int) -> list[Index]:
+    """Coordinates (D, N) in a dense tensor (..., *) as indices over (N, *)."""
+    entries, (row, step) = places.shape[1:], places.strides
+    return [Index(1, places.with_view(entries, (step,), places.offset + d * row), (step, *[0] * trailing),
+                  dense.shape[d], dense.strides[d]) for d in range(places.shape[0])]
+
+
+def _spread(signature: Signature) -> Plan | None:
+    """Entries (N, *) added up at coordinates (D, N)."""
+    values, places = signature.geometries
+    out = signature.outputs[0]
+    count = places.shape[0]
+    if not count or not usable(signature, places):
+        return None
+    return added(signature, values.shape, Side(values.strides, 0, values), (0, *out.strides[count:]),
+                 _coordinates(places, out, out.ndim - count))
+
+
+def _pick(signature: Signature) -> Plan | None:
+    """The elements at coordinates (D, N): (N, *)."""
+    x, places = signature.geometries
+    out = signature.outputs[0]
+    count = places.shape[0]
+    if not count or not usable(signature, places):
+        return None
+    return reading(signature, out.shape, walked(
+        "read", out.shape, Side(out.strides), Side((0, *x.strides[count:]), 0, x),
+        _coordinates(places, x, x.ndim - count), out.dtype))
+
+
+TEMPLATES = {"sparse_product": _product, "sparse_spread": _spread, "sparse_pick": _pick}
