@@ -11,7 +11,8 @@ balances itself. Results do not depend on who runs which task.
 Note: driving ahead. A program may also be *launched*: the first helper that is awake drives it, while the
 thread that launched it goes on, and helps once it *joins*. If no helper has begun by then, it drives. To be
 woken takes as long as a small program: so a helper that drove one stays awake for a moment, as it does after
-the next program. Otherwise nobody waits in a loop while there is nothing to do.
+the next program, and after one that soon followed the one before. Otherwise nobody waits in a loop while
+there is nothing to do.
 
 Memory that both sides know, in 64-bit words:
 
@@ -29,11 +30,13 @@ array objects).
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from ..llvm.build import Function, Module
 from ..llvm.code import kernels
 from ..llvm.effort import Effort
+from ..products.microkernel import local_array
 from .new_arrays import Memory, handler, new_array, new_arrays
 from .objects import BASE_AT, DATA_AT, FLAGS_AT, ITEMS_AT, TYPE_AT, WRITEABLE
 
@@ -47,7 +50,8 @@ TEAM_WORDS = 64
 MUTEX, CONDITION = 16, 40
 
 _SPINS = 4000  # rounds of waiting before a thread offers its core to others
-_LINGERS = 12000    # the same before a helper sleeps that drove a program: a tenth of a millisecond or two
+_SOON = 150_000     # nanoseconds after which a program follows another one soon
+_LINGERS = 12000    # the same before such a helper sleeps: a tenth of a millisecond or two
 
 
 def _field(f: Function, base: str, k: int) -> str:
@@ -260,6 +264,7 @@ def _take_launched(f: Function) -> str:
 def _serve(module: Module, help_with: Function, drive: Function) -> None:
     with module.function("serve", [("ptr", "%team"), ("ptr", "%scratch"), ("i64", "%size")], "i64") as f:
         seen, ahead = f.variable("i64", 0), f.variable("i64", -2)
+        ended, clock = f.variable("i64", 0), _Clock(f)
         f.declarations["declare i32 @pthread_cond_wait(ptr, ptr)"] = None
         with f.forever():
             _locked(f, "lock")
@@ -278,18 +283,35 @@ def _serve(module: Module, help_with: Function, drive: Function) -> None:
             f.effect(f"{f.name()} = atomicrmw add ptr {_field(f, '%team', ACTIVE)}, i64 1 acq_rel")
             launched = _take_launched(f)
             _locked(f, "unlock")
+            soon = f.compare("slt", f.sub(clock.now(), ended.get()), _SOON)
             with f.when(launched):
                 ahead.set(seen.get())
                 f.run(drive, program, "%scratch")
             with f.otherwise(launched):
                 f.run(help_with, "%team", "%scratch", program)
             f.effect(f"{f.name()} = atomicrmw sub ptr {_field(f, '%team', ACTIVE)}, i64 1 acq_rel")
-            with f.when(f.compare("sle", f.sub(seen.get(), ahead.get()), 1)):
+            ended.set(clock.now())
+            after_ahead = f.compare("sle", f.sub(seen.get(), ahead.get()), 1)
+            with f.when(f.emit(f"or i1 {soon}, {after_ahead}")):
                 _linger(f, seen.get())
 
 
+class _Clock:
+    """The system's monotonic clock, in nanoseconds."""
+
+    def __init__(self, f: Function) -> None:
+        self.f = f
+        self.at = local_array(f, 2, "i64")
+        f.declarations["declare i32 @clock_gettime(i32, ptr)"] = None
+
+    def now(self) -> str:
+        f = self.f
+        f.effect(f"{f.name()} = call i32 @clock_gettime(i32 {time.CLOCK_MONOTONIC}, ptr {self.at})")
+        return f.add(f.mul(f.read("i64", self.at, 8), 10**9), f.read("i64", f.at(self.at, 1, "i64"), 8))
+
+
 def _linger(f: Function, seen: str) -> None:
-    """Stay awake for a moment: what follows a part that ran ahead, and the next such part, will come soon."""
+    """Stay awake for a moment: what comes next will come soon."""
     spins = f.variable("i64", 0)
     with f.forever() as leave:
         current = f.emit(f"load atomic i64, ptr {_field(f, '%team', ROUND)} acquire, align 8")
