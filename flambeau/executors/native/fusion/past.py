@@ -6,8 +6,6 @@ memory, in the first cache, and each portion leaves from there; one that is no w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..llvm.build import Function, Module, vector
 from ..llvm.emitter import Dtype, memory_type
 from ..llvm.machine import machine
@@ -17,9 +15,6 @@ from ..quantity import whole
 from .body import Body
 from .frame import splice_renamed
 from .structure import ELEMENT, Structure
-
-if TYPE_CHECKING:
-    from .rows import Rows
 
 PORTION = 1024  # elements
 
@@ -48,11 +43,11 @@ def splice_near(f: Function, body: Body, j: str, names: dict[str, str]) -> None:
         splice_renamed(f, [line], names | areas | ({f"{body.prefix}at": place} if areas else {}))
 
 
-def leave(f: Function, frame: Rows, body: Body, first: str, end: str) -> None:
-    """Write a portion of all results of a pass."""
-    for k, dtype in stored(frame.structure, body):
+def leave(f: Function, function: Function, structure: Structure, body: Body, first: str, end: str) -> None:
+    """Write a portion of all results of a pass, by the module's ``function`` (``define_leave``)."""
+    for k, dtype in stored(structure, body):
         target = f.at(f"%o{k}", f.add(f"{body.prefix}seg", first), memory_type(dtype))
-        f.run(frame.leave, target, f"%a{k}", f.mul(f.sub(end, first), dtype.itemsize))
+        f.run(function, target, f"%a{k}", f.mul(f.sub(end, first), dtype.itemsize))
 
 
 def define_leave(module: Module) -> Function:

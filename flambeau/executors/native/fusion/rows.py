@@ -196,7 +196,7 @@ class Rows(Frame):
             end = f.least(f.add(first, past.PORTION), stop)
             f.lines.append(f"  {body.prefix}first = add nsw i64 {first}, 0")
             self._elements_of(f, body, first, end, parts)
-            past.leave(f, self, body, first, end)
+            past.leave(f, self.leave, self.structure, body, first, end)
 
     def _elements_of(self, f: Function, body: Body, start: str, stop: str, parts: Sequence[Variable]) -> None:
         """Where elements are much work, the last ones are no loop of single elements."""
