@@ -21,9 +21,9 @@ def counter_dtype() -> dtype:
     return float64 if get_default_dtype() == float64 else float32
 
 
-def counter_tensor(value: float) -> Tensor:
-    """A number of steps, as states hold it."""
-    return ops.tensor(float(value), dtype=counter_dtype())
+def counter_tensor(value: float, fused: bool | None = False) -> Tensor:
+    """A number of steps, as new states hold it; fused steps count in float32."""
+    return ops.tensor(float(value), dtype=float32 if fused else counter_dtype())
 
 
 def rounded(value: float) -> float:
@@ -38,8 +38,10 @@ def number(value: Any) -> Any:
 
 def shown(old: Any, value: float) -> Tensor:
     """A counter's tensor at this value: the old one, which others may hold, where it can be."""
-    new = counter_tensor(value)
-    if not isinstance(old, Tensor) or old._geometry is not new._geometry:
+    if not isinstance(old, Tensor):
+        return counter_tensor(value)
+    new = ops.tensor(float(value), dtype=old.dtype)
+    if old._geometry is not new._geometry:
         return new
     write(old, new)
     return old

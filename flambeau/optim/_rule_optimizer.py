@@ -98,7 +98,7 @@ class RuleOptimizer(Optimizer):
         """The state of a parameter before its first step: counters, and zeros for the rule's states."""
         counters = self._read_counters({}, group)
         states = [name for name in self._state_names(group) if name is not None]
-        return {**{name: counter_tensor(value) for name, value in counters.items()},
+        return {**{name: counter_tensor(value, group.get("fused")) for name, value in counters.items()},
                 **{name: ops.zeros_like(param) for name in states}}
 
     def _advance(self, group: dict[str, Any], counters: Counters) -> tuple[Sequence[Any], dict[str, bool]]:
@@ -321,8 +321,9 @@ class RuleOptimizer(Optimizer):
             for name in ("maximize", "differentiable", "capturable", "decoupled_weight_decay"):
                 if name in self.defaults:
                     group.setdefault(name, False)
-        for of_param in self._state.values():
+        fused = {p for group in self.param_groups if group.get("fused") for p in group["params"]}
+        for p, of_param in self._state.items():
             if isinstance(of_param, dict):
                 for name in self.counters:
                     if name in of_param and not isinstance(of_param[name], Tensor):
-                        of_param[name] = counter_tensor(of_param[name])
+                        of_param[name] = counter_tensor(of_param[name], p in fused)

@@ -40,14 +40,15 @@ def unpack(state_dict: dict[str, Any], groups: Groups) -> tuple[defaultdict[Any,
             "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
         )
     params = {
-        number: param
+        number: (param, saved)
         for ours, saved in zip(groups, saved_groups, strict=True)
         for number, param in zip(saved["params"], ours["params"], strict=True)
     }
     state: defaultdict[Any, Any] = defaultdict(dict)
     for key, value in state_dict["state"].items():
         if key in params:
-            state[params[key]] = _fit(params[key], value)
+            param, saved = params[key]
+            state[param] = _fit(param, value, bool(saved.get("fused")))
         else:
             state[key] = value
     return state, [_restore_group(ours, saved) for ours, saved in zip(groups, saved_groups, strict=True)]
@@ -60,17 +61,17 @@ def _restore_group(ours: dict[str, Any], saved: dict[str, Any]) -> dict[str, Any
     return saved
 
 
-def _fit(param: Tensor, value: Any, key: Any = None) -> Any:
+def _fit(param: Tensor, value: Any, fused: bool, key: Any = None) -> Any:
     """A copy of the containers, with tensors brought to the parameter's dtype and device."""
     if isinstance(value, Tensor):
-        # The step count belongs to no parameter: it stays a float32 scalar where it is.
+        # The step count belongs to no parameter: it stays the scalar that it is.
         if key == "step":
-            return value
+            return value.float() if fused else value
         if param.is_floating_point():
             return value.to(dtype=param.dtype, device=param.device)
         return value.to(device=param.device)
     if isinstance(value, dict):
-        return {name: _fit(param, item, name) for name, item in value.items()}
+        return {name: _fit(param, item, fused, name) for name, item in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
-        return type(value)(_fit(param, item) for item in value)  # type: ignore[call-arg]
+        return type(value)(_fit(param, item, fused) for item in value)  # type: ignore[call-arg]
     return value

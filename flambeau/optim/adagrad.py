@@ -85,7 +85,7 @@ class Adagrad(RuleOptimizer):
     def _new_state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         start = group["initial_accumulator_value"]
         start = complex(start, start) if param.is_complex() else start
-        return {"step": counter_tensor(0), "sum": ops.full_like(param, start)}
+        return {"step": counter_tensor(0, group["fused"]), "sum": ops.full_like(param, start)}
 
     def _advance(self, group: dict[str, Any], counters: Counters) -> tuple[Sequence[Any], dict[str, bool]]:
         counters["step"] = step = counters["step"] + 1

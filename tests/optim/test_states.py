@@ -28,6 +28,39 @@ def test_averages_of_16_bits_are_rounded_once(
     assert_same_state(run(torch), run(oracle), 0)
 
 
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "Adagrad"])
+def test_steps_are_counted_in_the_dtype_that_the_count_has(
+    torch: ModuleType, oracle: ModuleType, name: str, fused: bool
+) -> None:
+    """A new count has the default dtype, that of fused steps float32; a count that was loaded keeps its own."""
+    def run(framework: ModuleType) -> list[str]:
+        framework.set_default_dtype(framework.float64)
+        try:
+            p = framework.nn.Parameter(framework.ones(3))
+            p.grad = framework.ones(3)
+            optimizer = getattr(framework.optim, name)([p], fused=fused)
+            optimizer.step()
+            found = [optimizer.state[p]["step"].dtype]
+            for step in (*(framework.tensor(3, dtype=getattr(framework, dtype))
+                           for dtype in ("float64", "float32", "int64")), 3):
+                saved = optimizer.state_dict()
+                saved["state"] = {0: {**saved["state"][0], "step": step}}
+                loaded = getattr(framework.optim, name)([p], fused=fused)
+                loaded.load_state_dict(saved)
+                found.append(loaded.state[p]["step"].dtype)
+                loaded.step()
+                found.append(loaded.state[p]["step"].dtype)
+            framework.set_default_dtype(framework.float32)
+            optimizer.step()
+            found.append(optimizer.state[p]["step"].dtype)
+            return [str(dtype).removeprefix("torch.") for dtype in found]
+        finally:
+            framework.set_default_dtype(framework.float32)
+
+    assert run(torch) == run(oracle)
+
+
 def test_lbfgs_state_is_in_the_order_of_pytorch(torch: ModuleType, oracle: ModuleType) -> None:
     def run(framework: ModuleType) -> Any:
         p = framework.nn.Parameter(framework.tensor([1.0, 2.0], dtype=framework.float64))
