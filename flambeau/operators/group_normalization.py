@@ -14,6 +14,7 @@ from .normalization import (
     Attributes,
     affine,
     like_input,
+    normalize,
     per_channel,
     require_parameters,
     statistics_in,
@@ -30,7 +31,7 @@ def _geometry(operands: Any, attributes: Any) -> Any:
 def GROUP_NORM(m: Any, input: Any, weight: Any, bias: Any, eps: Any, groups: int) -> Any:
     """xhat weight + bias over groups of channels and all positions, with mean and rstd (N, groups)."""
     batch = input.shape[0]
-    result, mean, rstd = NORMALIZE.kernel(m, m.reshape(input, (batch, groups, -1)), eps, (2,))
+    result, mean, rstd = normalize(m, m.reshape(input, (batch, groups, -1)), eps, (2,), True)
     result, channels = m.reshape(result, input.shape), (1, -1, *([1] * (input.ndim - 2)))
     if weight is not None:
         result = result * m.reshape(weight, channels)

@@ -14,6 +14,7 @@ from .definition import arithmetic_dtype, operand_dtype, operator
 from .normalization import (
     NORMALIZE,
     Dims,
+    normalize,
     require_floating,
     require_parameters,
     statistics_in,
@@ -49,7 +50,7 @@ def _layer_norm_geometry(operands: Any, attributes: Any) -> Any:
           grad_name="NativeLayerNormBackward0", rows=Rows(passes=3))
 def LAYER_NORM(m: Any, input: Any, weight: Any, bias: Any, eps: Any, dims: Dims) -> Any:
     """xhat weight + bias over the last dimensions, with mean and rstd."""
-    result, mean, rstd = NORMALIZE.kernel(m, input, eps, dims)
+    result, mean, rstd = normalize(m, input, eps, dims, True)
     if weight is not None:
         result *= weight
     if bias is not None:

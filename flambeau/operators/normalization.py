@@ -42,9 +42,19 @@ def _normalize_geometry(operands: Any, attributes: Any) -> Any:
 @operator("normalize", _normalize_geometry, compute=operand_dtype, rows=Rows(passes=3))
 def NORMALIZE(m: Any, input: Any, eps: Any, dims: Dims) -> Any:
     """(x - mean) / sqrt(var + eps) over ``dims``, with mean and rstd."""
+    return normalize(m, input, eps, dims, False)
+
+
+def normalize(m: Any, input: Any, eps: Any, dims: Dims, squared: bool) -> Any:
+    """xhat, mean and rstd; if ``squared`` they are NaN where the square of the mean is infinite.
+
+    In layer norm and group norm PyTorch subtracts that square, in others it does not.
+    """
     mean = m.mean(input, axis=dims, keepdims=True)
     centred = input - mean
     variance = m.mean(centred * centred, axis=dims, keepdims=True)
+    if squared:
+        variance = variance + mean * mean * 0
     rstd = 1 / m.sqrt(variance + eps)
     centred *= rstd
     return centred, mean, rstd

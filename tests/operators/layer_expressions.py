@@ -101,6 +101,15 @@ FAMILIES: dict[str, list[str]] = {
         "F.fractional_max_pool2d(x(1, 2, 7, 9), 2, output_size=(3, 4), _random_samples=c(1, 2, 2).abs())",
         "F.fractional_max_pool3d(x(2, 6, 5, 7), 2, output_size=3, _random_samples=c(1, 2, 3).abs())",
     ],
+    "normalization of numbers with infinite squares": [
+        "F.layer_norm(1e20 * (2 + x(3, 64)), (64,))",
+        "F.layer_norm((2 + x(3, 64)).bfloat16() * 1e20, (64,))",
+        "F.group_norm(1e20 * (2 + x(2, 4, 9, 8)), 2)",
+        "F.group_norm((1e20 * (2 + x(2, 4, 9, 8))).contiguous(memory_format=torch.channels_last), 2)",
+        "F.instance_norm(1e20 * (2 + x(2, 4, 9, 8)))",
+        "F.batch_norm(1e20 * (2 + x(2, 4, 9, 8)), None, None, training=True)",
+        "F.rms_norm(1e20 * (2 + x(3, 64)), (64,))",
+    ],
     "normalization": [
         "F.layer_norm(x(2, 3, 4), (3, 4), x(3, 4), x(3, 4))",
         "F.rms_norm(x(2, 3, 4), (4,), x(4), 1e-6)",

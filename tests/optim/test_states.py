@@ -33,7 +33,7 @@ def test_averages_of_16_bits_are_rounded_once(
 def test_steps_are_counted_in_the_dtype_that_the_count_has(
     torch: ModuleType, oracle: ModuleType, name: str, fused: bool
 ) -> None:
-    """A new count has the default dtype, that of fused steps float32; a count that was loaded keeps its own."""
+    """A new count has the default dtype, that of fused steps float32; one that was loaded keeps its own."""
     def run(framework: ModuleType) -> list[str]:
         framework.set_default_dtype(framework.float64)
         try:

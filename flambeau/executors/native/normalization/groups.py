@@ -209,20 +209,21 @@ def _moments(part: Part, last: bool) -> None:
     f, a, e = part.f, part.a, part.e
     count = part.count()
 
-    def store(pointer: str, group: str, value: str) -> None:
-        at = f.add(f.mul(part.sample, a.groups), group)
-        f.write(e.element, value, f.at(pointer, at, e.element), e.width)
+    def place(pointer: str, group: str) -> str:
+        return f.at(pointer, f.add(f.mul(part.sample, a.groups), group), e.element)
 
     def means(group: str, sums: list[str]) -> list[tuple[int, str]]:
         mean = part.do("fdiv", sums[0], count)
-        store(a.mean, group, mean)
+        f.write(e.element, mean, place(a.mean, group), e.width)
         return [(MEAN, mean)]
 
     def deviations(group: str, sums: list[str]) -> list[tuple[int, str]]:
-        variance = part.do("fadd", part.do("fdiv", sums[0], count), _eps(part))
+        mean = f.read(e.element, place(a.mean, group), e.width)
+        overflow = part.do("fmul", part.do("fmul", mean, mean), "0.0")      # see operators' ``normalize``
+        variance = part.do("fadd", part.do("fdiv", sums[0], count), part.do("fadd", overflow, _eps(part)))
         root = f.call(f"llvm.sqrt.{suffix(e.element)}", e.element, [e.element], [variance])
         rstd = part.do("fdiv", "1.0", root)
-        store(a.rstd, group, rstd)
+        f.write(e.element, rstd, place(a.rstd, group), e.width)
         return [(SCALE, rstd)]
 
     def squares(x: list[str], numbers: list[str]) -> list[str]:
