@@ -86,6 +86,13 @@ POINTS: list[tuple[Any, ...]] = [
     ((2, 270, 32, 32), (160, 270, 1, 1), 2),                # zeros between them are written later
     ((2, 16, 16, 16), (16, 16, 1, 1)),
     ((1, 20, 3, 5, 32), (20, 20, 1, 1, 1)),
+    ((2, 100, 59, 29), (300, 100, 1, 1), 2),                # so many channels that pixels are transposed,
+    ((2, 120, 24, 24), (240, 120, 1, 1), 2),                # and zeros and lines of them between,
+    ((5, 150, 10, 11), (300, 150, 1, 1), 2),                # of several images in a task,
+    ((2, 120, 5, 6, 9), (240, 120, 1, 1, 1), (2, 1, 2)),    # planes,
+    ((2, 120, 3, 7, 10), (240, 120, 1, 1, 1), (1, 2, 2)),
+    ((2, 120, 5, 7, 9), (240, 120, 1, 1, 1), 2),
+    ((2, 120, 70), (240, 120, 1), 2),                       # or none
 ]
 # Few results for each pixel: forward, or of the gradient by the input.
 FEW: list[tuple[Any, ...]] = [
@@ -131,6 +138,7 @@ PAIRS: list[tuple[Any, ...]] = [
     ((2, 32, 8, 8), (64, 16, 3, 3), 2, 1, 1, 2),
     ((1, 20, 5, 6, 7), (24, 20, 3, 3, 3), 1, 1),
     ((2, 130, 6, 6), (48, 130, 2, 2), 2),
+    ((3, 70, 15, 13), (48, 70, 1, 1), 2),
     ((2, 96, 12, 12), (64, 96, 3, 3), 1, 2, 2),
     ((9, 130, 7, 7), (70, 130, 5, 5), 1, 2),                # shares of the panels
     ((2, 3, 33, 30), (40, 3, 7, 7), 2, 3),                  # few channels: pairs of taps

@@ -78,10 +78,10 @@ def pieces(side: str, e: Elements, tensor: Tensor, extents: Three, images: int,
             for name, n in zip(_PIECES, found)}
 
 
-def written(problem: Problem) -> tuple[Tensor, Three]:
-    """The target as ``pieces`` takes it: the phases together leave nothing out."""
+def written(problem: Problem, zeros: bool) -> tuple[Tensor, Three]:
+    """The target as ``pieces`` takes it: phases together, or a line with ``zeros``, leave nothing out."""
     grid, apart = problem.phases[0].grid, problem.positions
-    if len(problem.phases) == 1:
+    if len(problem.phases) == 1 and not zeros:
         return problem.target._replace(space=apart), grid
     line = apart[0] or apart[2] * grid[2]
     return problem.target._replace(space=(line, 0, 1)), (grid[0], 1, line)

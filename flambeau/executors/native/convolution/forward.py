@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....graph.geometry import Geometry
 from ..arguments import Argument, words
@@ -126,10 +126,10 @@ def product_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometr
     e = PAIRS() if has_pairs(mode, dtype) else elements(dtype)
     tile = tile_for(e)
     products = problem.products
-    problem, missing = _without_empty(joined(problem) or problem if mode == "winograd_doubled" else problem)
+    problem, zeros = without_empty(joined(problem) or problem if mode == "winograd_doubled" else problem)
     blocking = Blocking(problem, e, tile, mode)
     packing = _packing_call(problem, e, tile, operands[1], blocking, volume, mode, turned)
-    main = _main_call(problem, e, tile, operands, blocking, mode, missing)
+    main = _main_call(problem, e, tile, operands, blocking, mode, zeros)
     w = winograd_of(mode)
     taps = w.weights**2 if w else sum(len(p.taps) for p in problem.phases)
     depth = blocking.padded if mode == "narrow" else blocking.padded * taps
@@ -138,16 +138,25 @@ def product_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometr
     return Plan([packing, main], workspace=size, flops=2.0 * products, traffic=float(2 * moved))
 
 
-def _without_empty(problem: Problem) -> tuple[Problem, int | None]:
-    """The phases but those of every other pixel, if these have no taps: zeros between the results.
+class _Zeros(NamedTuple):
+    """Results that meet no taps, which are written with those before them."""
 
-    Then also how many zeros, 0 or 1, are missing behind the last result of a line.
-    """
+    between: bool = False   # one behind each result of a line,
+    missing: int = 0        # but so many, 0 or 1, of the last ones,
+    lines: int = 0          # and a line of zeros behind each of so many lines
+
+
+def without_empty(problem: Problem) -> tuple[Problem, _Zeros]:
+    """The phases but those of every other pixel, if these have no taps; nor of every other line."""
     even, odd = problem.phases[::2], problem.phases[1::2]
-    width = even[0].grid[2]
-    if problem.positions[2] != 2 or problem.target.space[2] != 1 or width == 1 or any(p.taps for p in odd):
-        return problem, None
-    return problem._replace(phases=even), width - odd[0].grid[2]
+    width, space = even[0].grid[2], problem.target.space
+    if problem.positions[2] != 2 or space[2] != 1 or width == 1 or any(p.taps for p in odd):
+        return problem, _Zeros()
+    zeros = _Zeros(True, width - odd[0].grid[2])
+    lines = even[1:]
+    if len(lines) == 1 and not lines[0].taps and lines[0].target == space[0]:
+        even, zeros = even[:1], zeros._replace(lines=lines[0].grid[0])
+    return problem._replace(phases=even), zeros
 
 
 def _packing_call(problem: Problem, e: Elements, tile: Tile, weight: Geometry, blocking: Blocking,
@@ -203,7 +212,7 @@ class _Scratch:
 
 def _main_call(problem: Problem, e: Elements, tile: Tile,
                operands: tuple[Geometry, Geometry, Geometry | None], b: Blocking, mode: str,
-               missing: int | None) -> Call:
+               zeros: _Zeros) -> Call:
     source, _, bias = operands
     w = winograd_of(mode)
     window = window_of(problem, b.grid, b.lines, w)
@@ -225,9 +234,10 @@ def _main_call(problem: Problem, e: Elements, tile: Tile,
         "t_a": problem.positions[0], "t_b": problem.positions[1], "t_w": problem.positions[2],
         "u_group": packed_panel * b.panels, "u_panel": packed_panel,
         "phases": len(problem.phases), "merged": int(is_merged(problem, w)),
-        "between": int(missing is not None), "missing": missing or 0,
+        "between": int(zeros.between), "missing": zeros.missing, "zero_lines": zeros.lines,
+        "zero_line": problem.target.space[0],
         **pieces("in", e, problem.source, problem.extents, b.images, b.chunks == 1),
-        **pieces("out", e, *written(problem), b.images, b.chunks == 1)}
+        **pieces("out", e, *written(problem, zeros.lines > 0), b.images, b.chunks == 1)}
     function = _convolve(e.name, isinstance(e, Pairs), mode, adjacent_of(problem, mode), bias is not None,
                          _between_results(problem))
     return Call(function, words(POINTERS, NUMBERS, given, table), b.tasks, max(1, b.tasks // _PORTIONS),

@@ -37,7 +37,7 @@ POINTERS = ("source", "packed", "bias", "target")
 NUMBERS = (*STAGE_NUMBERS, *FILL_NUMBERS, *NARROW_NUMBERS, "narrow_width", "batch", "groups", "images_each",
            "chunks", "rows_each", "splits", "panels", "outs", "s_group", "t_group", "u_group", "u_panel",
            "t_n", "t_c", "t_a", "t_b", "t_w", "v_at", "m_at", "p_at", "m_step", "depth_each",
-           "phases", "merged", "between", "missing", *AHEAD_NUMBERS)
+           "phases", "merged", "between", "missing", "zero_lines", "zero_line", *AHEAD_NUMBERS)
 # Entries of a phase in the table, followed by taps.
 PHASE = ("taps", "taps_at", "u_at", "target_at", "grid_a", "grid_b", "grid_w")
 # How many blocks of channels a tile sums up before it lets go of its registers.
@@ -292,7 +292,8 @@ def _deliver(f: Function, a: Registers, e: Elements, tile: Tile, mode: str, part
                 if step == CHANNELS:
                     _in_vectors(f, a, e, tile, x, y, run, left, added)
                 elif step:
-                    _transposed(f, a, e, tile, x, y, run, left, added, step)
+                    zeros = f.compare("slt", f.add(part["grid_first"], row), a.zero_lines)
+                    _transposed(f, a, e, tile, x, y, run, left, added, step, zeros)
                 else:
                     _scattered(f, a, e, tile, x, y, run, left, added)
 
@@ -309,8 +310,8 @@ def _in_vectors(f: Function, a: Registers, e: Elements, tile: Tile, x: str, y: s
 
 
 def _transposed(f: Function, a: Registers, e: Elements, tile: Tile, x: str, y: str, run: str, left: str,
-                bias: str, step: int) -> None:
-    """A line of pixels that lie ``step`` (1 or 2) elements apart in the target."""
+                bias: str, step: int, zeros: str) -> None:
+    """A line of pixels that lie ``step`` (1 or 2) elements apart in the target, and maybe ``zeros`` below."""
     n = e.lanes
     with f.loop(0, run, n) as w:
         from_, to = f.at(x, f.mul(w, tile.columns), e.element), e.at(f, y, f.mul(w, step))
@@ -322,7 +323,7 @@ def _transposed(f: Function, a: Registers, e: Elements, tile: Tile, x: str, y: s
         if step == 1:
             _write_line(f, e, columns, to, a.t_c, (rest, left))
         else:
-            _write_every_other(f, a, e, columns, to, (rest, left))
+            _write_every_other(f, a, e, columns, to, (rest, left), zeros)
 
 
 def _write_line(f: Function, e: Elements, columns: list[str], to: str, apart: str,
@@ -342,7 +343,7 @@ def _write_line(f: Function, e: Elements, columns: list[str], to: str, apart: st
 
 
 def _write_every_other(f: Function, a: Registers, e: Elements, columns: list[str], to: str,
-                       counts: tuple[str, str]) -> None:
+                       counts: tuple[str, str], zeros: str) -> None:
     """Even lanes of two vectors; what lies between belongs to another phase, or else is zero."""
     n = e.lanes
     rest, left = counts
@@ -355,10 +356,14 @@ def _write_every_other(f: Function, a: Registers, e: Elements, columns: list[str
     square = kept(f, e, columns)
     with f.loop(0, f.least(left, n)) as i:
         column = f.read(e.kind, f.at(square, f.mul(i, n), e.element))
+        line = e.at(f, to, f.mul(i, a.t_c))
         for k in range(2):
             picks = [k * n // 2 + lane // 2 if lane % 2 == 0 else n for lane in range(n)]
             spread = shuffle(f, e.kind, n, column, "zeroinitializer", picks)
-            e.write(f, spread, e.at(f, to, f.add(f.mul(i, a.t_c), k * n)), masks[k])
+            e.write(f, spread, e.at(f, line, k * n), masks[k])
+        with f.when(zeros):
+            for k in range(2):
+                e.write(f, "zeroinitializer", e.at(f, line, f.add(a.zero_line, k * n)), masks[k])
 
 
 def _scattered(f: Function, a: Registers, e: Elements, tile: Tile, x: str, y: str, run: str, left: str,

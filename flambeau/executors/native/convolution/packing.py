@@ -19,7 +19,8 @@ PACK_POINTERS = ("weight", "packed")
 PACK_NUMBERS = ("w_group", "w_out", "w_in", "outs", "channels", "panels", "taps", "padded", "volume", "runs",
                 "run")
 
-_AHEAD = 6      # input channels between what is read and what is asked for
+# Input channels between what is read and what is asked for; also of single vectors, which take less time.
+_AHEAD, _VECTORS_AHEAD = 6, 64
 
 
 def pack_module(e: Elements, tile: Tile, mode: str, lowest: bool, beside: str) -> str:
@@ -103,8 +104,9 @@ class _Vector:
                             self.place)
             return
         with f.loop(0, a.taps) as tap:
-            f.write(e.kind, e.read(f, e.at(f, source, entry(f, a.table, tap)), mask),
-                    f.at(self.place, f.mul(self.apart, tap), e.element))
+            at = e.at(f, source, entry(f, a.table, tap))
+            f.prefetch(e.at(f, at, f.mul(a.w_in, _VECTORS_AHEAD)), 1)
+            f.write(e.kind, e.read(f, at, mask), f.at(self.place, f.mul(self.apart, tap), e.element))
 
     def channels(self, left: str) -> None:
         """For each tap a square of channels, transposed; ``left``: input channels up to the end."""

@@ -13,7 +13,7 @@ from ..convolution import planes
 from ..convolution.depthwise import depthwise_plan, depthwise_weight_plan
 from ..convolution.depthwise_rows import has_rows, has_weight_rows, rows_plan, rows_weight_plan
 from ..convolution.few_plan import MOST_OUTS, few_plan, has_few, reads_dense
-from ..convolution.forward import beside_in, has_pairs, product_plan
+from ..convolution.forward import beside_in, has_pairs, product_plan, without_empty
 from ..convolution.point_plan import has_points, point_plan
 from ..convolution.problem import Problem, forward_problem, input_problem, joined
 from ..convolution.weight import weight_plan
@@ -89,7 +89,8 @@ def _mode(problem: Problem, volume: int, dtype: Any, halved: int) -> str:
     if halved and volume == 9 and dtype != FLOAT64 and problem.ins >= _WINOGRAD \
             and problem.outs > MOST_OUTS and joined(problem):
         return min(("winograd_doubled", "taps"), key=lambda mode: _products(problem, mode, halved))
-    if len(problem.phases) == len(phase.taps) == 1 and problem.step == (1, 1, 1) and problem.ins >= _NARROW \
+    if len(without_empty(problem)[0].phases) == len(phase.taps) == 1 \
+            and problem.step == (1, 1, 1) and problem.ins >= _NARROW \
             and phase.grid == problem.extents and problem.before == phase.taps[0].offset:
         return "pointwise"
     return "narrow" if problem.ins < _NARROW and len(problem.phases) == 1 else "taps"
