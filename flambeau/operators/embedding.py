@@ -14,7 +14,7 @@ from ..tensor.batching import BatchedTensor
 from ..tensor.construct import from_array
 from ..tensor.known import made
 from .arguments import require_integer
-from .bounds import require
+from .bounds import check_index, require
 from .complaints import require as require_kind
 from .definition import operator
 from .extents import type_in_checks
@@ -95,14 +95,6 @@ def _(ctx: Any, grad: Tensor, indices: Tensor) -> Any:
     return coo(places.to(dtypes.int64), rows, ctx.operand_geometry(0).shape)
 
 
-def check_bounds(indices: Tensor, rows: int) -> None:
-    """Raise at the caller's line if indices that are already values are out of range."""
-    node = indices._storage.node
-    value = node.value
-    if isinstance(value, np.ndarray) and value.size:
-        require(look(indices, "embedding"), 0, rows, IndexError, "index out of range in self")
-
-
 @api("nn.functional")
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
               norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
@@ -152,7 +144,7 @@ def check_table(weight: Tensor, indices: Tensor) -> None:
         raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar "
                            f"types: Long, Int; but got {type_in_checks(indices._geometry)} instead (while "
                            "checking arguments for embedding)")
-    check_bounds(indices, weight.shape[0])
+    check_index(indices, 0, weight.shape[0], IndexError, "index out of range in self")
 
 
 def scaled_by_frequency(weight: Tensor, indices: Tensor, padding_idx: int | None) -> Tensor:
