@@ -13,7 +13,7 @@ from flambeau import Tensor, config
 pytest.importorskip("llvmlite")
 
 from flambeau.executors.native.fusion import traits
-from flambeau.executors.native.movement import copying, spaces
+from flambeau.executors.native.movement import copying, past, spaces
 from tests.executors.native.agreement import check, compiled, forget
 
 F = flambeau.nn.functional
@@ -100,6 +100,23 @@ def test_runs_that_lie_otherwise_in_their_pages(columns: int) -> None:
     x = numbers(40, columns)
     for shift in (1, -1, 3, -3, 17, -17):
         check(lambda v, s=shift: v.roll(s, 1), [x], "roll")
+
+
+@pytest.mark.parametrize("dtype", [flambeau.float32, flambeau.uint8], ids=str)
+@pytest.mark.parametrize("columns", [1024, 1027, 5003])
+def test_copies_that_are_written_past_the_caches(columns: int, dtype: Any,
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that begin and end at lines, and anywhere within them; the least and more than that."""
+    monkeypatch.setattr(past, "LAST_CACHE", 0)
+    forget()
+    x, y = numbers(7, columns, dtype=dtype), numbers(7, 3, dtype=dtype)
+    check(lambda v: v[:, 1:].contiguous(), [x], "clone")
+    check(lambda v: v.roll(-5, 1), [x], "roll")
+    for parts in ([x, x], [x, y, x], [x[:, :0], y, x, x[:, 1:]], [x[:, 2:], x[:, 2:], x]):
+        check(lambda *v: flambeau.cat(v, 1), parts, "cat")
+    check(lambda v: [flambeau.cat([v[1:], v]), flambeau.cat([v.flatten(), v[2, 3:]])], [x], "cat")
+    check(lambda v: [flambeau.stack([v, v], d) for d in range(3)], [x], "stack")
+    forget()
 
 
 def test_evenly_spaced_numbers() -> None:

@@ -6,9 +6,10 @@ memory, in the first cache, and each portion leaves from there; one that is no w
 
 from __future__ import annotations
 
-from ..llvm.build import Function, Module, vector
+from ..llvm.build import Function, Module
 from ..llvm.emitter import Dtype, memory_type
 from ..llvm.machine import machine
+from ..movement.past import write_lines
 from ..products.ahead import LINE
 from ..products.choosing import LAST_CACHE
 from ..quantity import whole
@@ -52,16 +53,12 @@ def leave(f: Function, function: Function, structure: Structure, body: Body, fir
 
 def define_leave(module: Module) -> Function:
     """``leave(to, from, bytes)``."""
-    size = machine().vector
-    kind = vector(size // 4, "i32")
     parameters = [("ptr noalias", "%to"), ("ptr noalias readonly", "%from"), ("i64", "%bytes")]
     with module.helper("leave", parameters) as f:
         joined = f.emit(f"or i64 {f.emit('ptrtoint ptr %to to i64')}, %bytes")
         in_lines = f.compare("eq", f.emit(f"and i64 {joined}, {LINE - 1}"), 0)
-        with f.when(in_lines), f.loop(0, "%bytes", LINE) as i:
-            for part in range(0, LINE, size):
-                at = f.add(i, part)
-                f.write_past(kind, f.read(kind, f.at("%from", at, "i8"), size), f.at("%to", at, "i8"), size)
+        with f.when(in_lines):
+            write_lines(f, "%to", "%from", "0", "%bytes")
         with f.otherwise(in_lines):
             f.declarations["declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1 immarg)"] = None
             f.effect("call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %bytes, i1 false)")
