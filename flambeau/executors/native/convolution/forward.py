@@ -25,7 +25,7 @@ from .winograd import Winograd, winograd_of
 
 # Bytes of V that a task should have: with a panel of weights they fill the second cache.
 BUDGET = 640 << 10
-_PORTIONS = 32      # of the tasks: a thread knows which task it does next within one
+_PORTIONS = 32      # of the tasks: a thread takes one after the other
 _NOWHERE = 1 << 40
 
 

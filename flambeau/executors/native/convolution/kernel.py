@@ -71,9 +71,10 @@ def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool
             anew = f.compare("ne", before.get(), number)
             anew = f.emit(f"or i1 {anew}, {f.compare('ne', a.phases, 1)}")
             before.set(number)
-            following = f.add(task, 1)
-            ahead.begin_source(f, a, e, _part_of(f, a, e, mode, following), a.channels,
-                               f.compare("slt", following, f.end))
+            # Also behind the portion of tasks: a thread's next one mostly begins there.
+            following = _part_of(f, a, e, mode, f.add(task, 1))
+            there = f.compare("slt", following["first_image"], a.batch)
+            ahead.begin_source(f, a, e, following, a.channels, there)
             if mode != "narrow":
                 with f.when(anew):
                     buffer = part["v"] if mode == "pointwise" else f.scratch

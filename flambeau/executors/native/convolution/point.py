@@ -53,7 +53,7 @@ def point_module(e: Elements, tile: Tile, bias: bool, gap: int, step: int) -> st
         with f.loop(f.begin, f.end) as task:
             unit, next_ = _Unit(f, a, task), _Unit(f, a, f.add(task, 1))
             ahead.begin(f, a, "in", e.at(f, a.source, next_.source), next_.counts(a.depth),
-                        f.compare("slt", f.add(task, 1), f.end))
+                        f.compare("sgt", next_.images, 0))
             source, panels = e.at(f, a.source, unit.source), Panels(f, e, tile, a)
             there = f.emit(f"and i1 {unit.fills(e, tile)}, {panels.is_long('0')}")
             with f.otherwise(there):

@@ -21,7 +21,7 @@ from .problem import Problem
 _LEAST, _MOST = 64, 256
 _BUDGET = 256 << 10
 _WIDEST = 640 << 10     # the same of one line at most
-_PORTIONS = 16          # of the tasks: a thread knows which task it does next within one
+_PORTIONS = 16          # of the tasks: a thread takes one after the other
 # What it costs elsewhere to transpose a vector, also one of results with zeros between them, in multiply-adds
 # of a vector; and here, to write a vector of an image's end. The share of the products that tiles lose here.
 _TRANSPOSING, _SPREADING, _ENDING = 8, 24, 24
