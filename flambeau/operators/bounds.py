@@ -45,10 +45,10 @@ def limits_of(array: np.ndarray[Any, Any]) -> tuple[int, int]:
 
 
 def check_index(index: Tensor, low: int, high: int, kind: type[Exception], message: str) -> None:
-    """Raise where a known index is not in ``[low, high)``; ``message`` has ``{}`` for the index."""
+    """Raise where a known index is not in ``[low, high)``; ``message`` has ``{}`` for the first such one."""
     limits = known_range(index)
     if limits is not None and (limits[0] < low or limits[1] >= high):
-        raise kind(message.format(limits[0] if limits[0] < low else limits[1]))
+        require(read(index._storage.node.value, index._geometry), low, high, kind, message)
 
 
 def require(array: np.ndarray[Any, Any], low: int, high: int, kind: type[Exception], message: str) -> None:
@@ -56,7 +56,7 @@ def require(array: np.ndarray[Any, Any], low: int, high: int, kind: type[Excepti
     if array.size:
         smallest, largest = limits_of(array)
         if smallest < low or largest >= high:
-            raise kind(message.format(smallest if smallest < low else largest))
+            raise kind(message.format(array[(array < low) | (array >= high)].flat[0]))
 
 
 OUT_OF_BOUNDS = "index {{}} is out of bounds for dimension {dim} with size {size}"

@@ -15,8 +15,8 @@ from ..graph.geometry import Geometry, contiguous, dense_like, intern
 from ..graph.operator import Operator
 from ..graph.strides import dense_strides
 from ..size import Size
-from ..tensor import Tensor, record
-from .bounds import known_range
+from ..tensor import Tensor, record, record_pair
+from .bounds import check_index, out_of_bounds, require
 from .definition import broadcast_shapes
 
 
@@ -44,9 +44,9 @@ def _key(dims: tuple[int, ...], indices: Any) -> tuple[Any, ...]:
     return tuple(key)
 
 
-def _in_words(error: IndexError) -> IndexError:
-    """NumPy's complaint about an index in PyTorch's words."""
-    return IndexError(re.sub(r"axis (\d+)", r"dimension \1", str(error)))
+def _in_words(error: IndexError, dims: tuple[int, ...]) -> IndexError:
+    """NumPy's complaint about an index in PyTorch's words, which count the index tensors."""
+    return IndexError(re.sub(r"axis (\d+)", lambda axis: f"dimension {dims.index(int(axis[1]))}", str(error)))
 
 
 def _read_kernel(m: Any, input: Any, *rest: Any) -> Any:
@@ -56,7 +56,7 @@ def _read_kernel(m: Any, input: Any, *rest: Any) -> Any:
             return m.take(input, indices[0], dims[0])
         return input[_key(dims, indices)]
     except IndexError as error:
-        raise _in_words(error) from None
+        raise _in_words(error, dims) from None
 
 
 def _add_kernel(m: Any, grad: Any, *rest: Any) -> Any:
@@ -66,14 +66,15 @@ def _add_kernel(m: Any, grad: Any, *rest: Any) -> Any:
 
 def _put_kernel(m: Any, input: Any, values: Any, *rest: Any) -> Any:
     *indices, dims, accumulate = rest
-    try:
-        if not accumulate:
+    if not accumulate:
+        try:
             input[_key(dims, indices)] = values
-            return input
-        for d, index in zip(dims, indices):
-            m.take(m.arange(input.shape[d]), index)  # checks the bounds
-    except IndexError as error:
-        raise _in_words(error) from None
+        except IndexError as error:
+            raise _in_words(error, dims) from None
+        return input
+    for number, (d, index) in enumerate(zip(dims, indices)):
+        n = input.shape[d]
+        require(index, -n, n, IndexError, out_of_bounds(number, n))
     lead = m.broadcast_shapes(*[i.shape for i in indices])
     values = m.broadcast_to(values, indexed_shape(input.shape, dims, lead))
     return m.add_at(input.shape, dims, list(indices), m.wide(values), m.wide(input))
@@ -175,19 +176,21 @@ def put_operator(count: int) -> Operator:
 def check_known(x: Tensor, indices: Any, dims: tuple[int, ...]) -> None:
     """That the indices fit together, and the bounds of those that are values already."""
     index_shape([index._geometry.shape for index in indices])
-    for d, index in zip(dims, indices):
-        limits = known_range(index)
-        n = x._geometry.shape[d]
-        if limits is not None and (limits[0] < -n or limits[1] >= n):
-            if n == 0:
-                raise IndexError("index is out of bounds for dimension with size 0")
-            raise IndexError(f"index {limits[1] if limits[1] >= n else limits[0]} is out of bounds for "
-                             f"dimension {d} with size "
-                             f"{n}")
+    shape = x._geometry.shape
+    # Where nothing is read, only a dimension without elements is complained about.
+    empty = 0 in shape or not all(index._geometry.numel for index in indices)
+    for number, (d, index) in enumerate(zip(dims, indices)):
+        n = shape[d]
+        if n == 0 and index._geometry.numel:
+            raise IndexError("index is out of bounds for dimension with size 0")
+        if not empty:
+            check_index(index, -n, n, IndexError, out_of_bounds(number, n))
 
 
 def read(x: Tensor, indices: Any, dims: tuple[int, ...]) -> Tensor:
     """``x`` at index tensors in ``dims``."""
+    if len(dims) == 1:
+        return record_pair(read_operator(1), x, indices[0], (dims,))
     return record(read_operator(len(dims)), (x, *indices), (dims,))
 
 

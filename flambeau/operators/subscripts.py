@@ -189,6 +189,25 @@ def _rows(x: Tensor, key: list[Any]) -> Tensor | None:
     return take_rows(table, rows, table.shape[1:])
 
 
+def _by_positions(x: Tensor, key: tuple[Any, ...]) -> Tensor | None:
+    """What index tensors choose beside whole dimensions; None where there is more to a key."""
+    dims: list[int] = []
+    indices: list[Tensor] = []
+    for dim, item in enumerate(key):
+        if item.__class__ is Tensor:
+            g = item._geometry
+            if g.dtype is not dtypes.int64 or not g.ndim:
+                return None
+            dims.append(dim)
+            indices.append(item)
+        elif item.__class__ is not slice or item != _WHOLE:
+            return None
+    if len(key) > x._geometry.ndim:
+        return None
+    index_operators.check_known(x, indices, tuple(dims))
+    return index_operators.read(x, indices, tuple(dims))
+
+
 def _by_mask(x: Tensor, key: tuple[Any, ...]) -> Tensor | None:
     """What a mask of one dimension chooses after integers, at once; None where there is more to a key."""
     for k, item in enumerate(key):
@@ -231,6 +250,8 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     if key is Ellipsis:
         return view(ALIAS, self)
     if key.__class__ is tuple:
+        if Tensor in map(type, key) and (chosen := _by_positions(self, key)) is not None:
+            return chosen
         simple = simple_view(self, key)
         if simple is not None:
             return view(ALIAS, self) if simple is self else simple
