@@ -31,6 +31,7 @@ from .ahead import bring_later_keys, bring_result, needed_next
 from .arguments import SIZES, Arguments, Head, Matrix, Names, matrix
 from .forward import greatest, inverse, kept_weights, last_key, multiply, multiply_all, scores
 from .paired import is_paired
+from .powers import absolute, base_two, finite_or_zero, power
 from .span import BOUNDS, Span, over_keys
 from .tiles import Ahead, Parts
 
@@ -161,7 +162,7 @@ class _Block:
     def _prepare(self) -> None:
         """Q and G transposed."""
         w, f, parts = self.w, self.f, self.parts
-        scale = parts.base_two(f, w["scale"])
+        scale = base_two(parts, f, w["scale"])
         for name, rows, columns, factor, left in (("query_t", self.query, "depth", scale, self.k),
                                                   ("grad_t", self.grad, "width", parts.number(1.0), self.v)):
             parts.transpose_in(f, rows.pointer.get(), rows.row.get(), self.count, w[columns], w.scratch(name),
@@ -233,14 +234,14 @@ def _tops(parts: Parts, vectors: int) -> Function:
 def _weights(parts: Parts, vectors: int) -> Function:
     def make(f: Function) -> None:
         lanes = [j * parts.lanes for j in range(vectors)]
-        tops = [parts.finite_or_zero(f, parts.read(f, "%statistics", x)) for x in lanes]
+        tops = [finite_or_zero(parts, f, parts.read(f, "%statistics", x)) for x in lanes]
         sums, inners = ([f.variable(parts.vector, parts.read(f, "%statistics", which * parts.width + x))
                          for x in lanes] for which in (SUM, INNER))
 
         def weigh(i: str, chosen: Sequence[int]) -> None:
             for j in chosen:
                 place = f.add(f.mul(i, parts.width), lanes[j])
-                p = parts.power(f, parts.read(f, "%scores", place), tops[j])
+                p = power(parts, f, parts.read(f, "%scores", place), tops[j])
                 parts.write(f, p, "%scores", place)
                 sums[j].set(f.emit(f"fadd {parts.vector} {sums[j].get()}, {p}"))
                 inners[j].set(f.fma(parts.vector, p, parts.read(f, "%grads", place), inners[j].get()))
@@ -288,7 +289,7 @@ def _score_gradients(parts: Parts, vectors: int) -> Function:
                 p = f.emit(f"fmul {parts.vector} {parts.read(f, '%weights', place)}, {inverses[j]}")
                 parts.write(f, p, "%weights", place)
                 difference = f.fma(parts.vector, scale, parts.read(f, "%grads", place), subtracted[j])
-                gradient = f.emit(f"fmul {parts.vector} {difference}, {parts.absolute(f, p)}")
+                gradient = f.emit(f"fmul {parts.vector} {difference}, {absolute(parts, f, p)}")
                 parts.write(f, gradient, "%grads", place)
 
         over_keys(f, vectors, subtract)

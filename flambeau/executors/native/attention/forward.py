@@ -22,6 +22,7 @@ from ..llvm.emitter import Dtype, memory_type
 from .ahead import bring_later_keys, bring_result, needed_next
 from .arguments import SIZES, Arguments, Head, Matrix, Names, matrix
 from .paired import is_paired
+from .powers import base_two, finite_or_zero, greater, of_mask, power
 from .span import BOUNDS, Span, over_keys
 from .tiles import Ahead, Parts
 
@@ -61,7 +62,7 @@ def _block(w: Arguments, head: Head, first: str, k: Matrix, v: Matrix, ahead: Ah
     queries = matrix(w, "query", head, count, "depth", first)
     query_t, tile, statistics = w.scratch("query_t"), w.scratch("scores"), w.scratch("statistics")
     parts.transpose_in(f, queries.pointer.get(), queries.row.get(), count, w["depth"], query_t,
-                       parts.base_two(f, w["scale"]), is_paired(parts, f, count, k, w["depth"]))
+                       base_two(parts, f, w["scale"]), is_paired(parts, f, count, k, w["depth"]))
     parts.fill(f, statistics, parts.width, -math.inf)
     sums, alpha = (parts.at(f, statistics, k * parts.width) for k in (1, 2))
     parts.fill(f, sums, parts.width, 0.0)
@@ -136,7 +137,7 @@ def _add_mask(w: Arguments, head: Head, first: str, span: Span, tile: str) -> No
 
 
 def _add_score(parts: Parts, f: Function, tile: str, place: str, x: str) -> None:
-    before, added = parts.read(f, tile, place), parts.of_mask(f, x, parts.lanes)
+    before, added = parts.read(f, tile, place), of_mask(parts, f, x, parts.lanes)
     parts.write(f, f.emit(f"fadd {parts.vector} {before}, {added}"), tile, place)
 
 
@@ -189,8 +190,8 @@ def _step(parts: Parts, vectors: int) -> Function:
         for x, before in zip(lanes, greatest(parts, f, vectors)):
             old = parts.read(f, "%statistics", x)
             parts.write(f, before, "%statistics", x)
-            tops.append(parts.finite_or_zero(f, before))
-            alpha = parts.power(f, old, tops[-1])
+            tops.append(finite_or_zero(parts, f, before))
+            alpha = power(parts, f, old, tops[-1])
             alphas.append(alpha)
             parts.write(f, alpha, "%statistics", x + 2 * parts.width)
         sums = [f.variable(parts.vector, "zeroinitializer") for _ in lanes]
@@ -198,7 +199,7 @@ def _step(parts: Parts, vectors: int) -> Function:
         def weigh(i: str, chosen: Sequence[int]) -> None:
             for j in chosen:
                 place = f.add(f.mul(i, parts.width), lanes[j])
-                p = parts.power(f, parts.read(f, "%tile", place), tops[j])
+                p = power(parts, f, parts.read(f, "%tile", place), tops[j])
                 parts.write(f, p, "%tile", place)
                 sums[j].set(f.emit(f"fadd {parts.vector} {sums[j].get()}, {p}"))
 
@@ -218,7 +219,7 @@ def greatest(parts: Parts, f: Function, vectors: int) -> list[str]:
     def compare(i: str, chosen: Sequence[int]) -> None:
         for j in chosen:
             x = parts.read(f, "%tile", f.add(f.mul(i, parts.width), j * parts.lanes))
-            tops[j].set(parts.greater(f, x, tops[j].get()))
+            tops[j].set(greater(parts, f, x, tops[j].get()))
 
     over_keys(f, vectors, compare)
     return [top.get() for top in tops]

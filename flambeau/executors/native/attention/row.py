@@ -15,6 +15,7 @@ from ..llvm.build import Module, Value, Variable
 from ..llvm.emitter import Dtype
 from ..llvm.lanes import sums_of
 from .arguments import SIZES, Arguments, Head, Names
+from .powers import base_two, finite_or_zero, greater, of_mask, power
 from .tiles import Parts
 
 ROW = Names(("query", "key", "value", "mask"), ("result",), (), SIZES, ("scores",))
@@ -52,7 +53,7 @@ class _Row:
         n = parts.lanes
         source = parts.at(f, w.of_head("query", self.head), f.mul(self.query, w["query.row"]))
         keys = w.of_head("key", self.shared)
-        factors = f.splat(parts.base_two(f, w["scale"]), n, parts.element)
+        factors = f.splat(base_two(parts, f, w["scale"]), n, parts.element)
         with f.loop(0, self.keys, n) as j:
             self._scores(source, keys, factors, j)
         with f.when(w.flag("masked")):
@@ -110,7 +111,7 @@ class _Row:
             x = f.read(parts.element, parts.at(f, mask, f.mul(j, w["mask.column"])), parts.itemsize)
             place = parts.at(f, self.buffer, j)
             before = f.read(parts.element, place, parts.itemsize)
-            total = f.emit(f"fadd {parts.element} {before}, {parts.of_mask(f, x, 1)}")
+            total = f.emit(f"fadd {parts.element} {before}, {of_mask(parts, f, x, 1)}")
             f.write(parts.element, total, place, parts.itemsize)
 
     def _softmax(self) -> str:
@@ -118,12 +119,12 @@ class _Row:
         f, parts = self.f, self.parts
         top = f.variable(parts.vector, parts.numbers(-math.inf))
         with f.loop(0, self.keys, parts.lanes) as j:
-            top.set(parts.greater(f, parts.read(f, self.buffer, j), top.get()))
+            top.set(greater(parts, f, parts.read(f, self.buffer, j), top.get()))
         greatest = f.splat(f.greatest(parts.vector, top.get()), parts.lanes, parts.element)
-        greatest = parts.finite_or_zero(f, greatest)
+        greatest = finite_or_zero(parts, f, greatest)
         total = f.variable(parts.vector, "zeroinitializer")
         with f.loop(0, self.keys, parts.lanes) as j:
-            p = parts.power(f, parts.read(f, self.buffer, j), greatest)
+            p = power(parts, f, parts.read(f, self.buffer, j), greatest)
             parts.write(f, p, self.buffer, j)
             total.set(f.emit(f"fadd {parts.vector} {total.get()}, {p}"))
         return f.total(parts.vector, total.get())

@@ -1,4 +1,4 @@
-"""What the attention kernels are made of: tile products, tile transpositions, powers of two, moving blocks.
+"""What the attention kernels are made of: tile products, tile transpositions, moving blocks.
 
 Scores are computed transposed: a tile is [keys][queries], a vector of lanes holds the scores of one key with
 as many queries. So the maximum and the sum over keys need no reduction across lanes, and in
@@ -12,29 +12,16 @@ on the way: by log2(e) as well, so that a weight is a power of two of its score.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from ..llvm.build import Function, Module, Value, vector
-from ..llvm.emitter import FLOAT32, Dtype, literal, memory_type
-from ..llvm.machine import machine
+from ..llvm.build import Function, Module, Value
+from ..llvm.emitter import Dtype, literal, memory_type
 from ..products.microkernel import Accumulators, Tile, accumulate, local_array, tile_of
 from ..vectors import transposed, transposed_pairs
 
 ROWS = 8       # of a tile of a product, at most, as extents are mostly multiples of it
 KEYS = 96       # keys of a block: a tile of scores takes less than half of the first cache
-
-# 2^r on [0, 1], lowest power first, 1 at 0: with the least maximum of the relative error, 8.2e-8, or by
-# Chebyshev interpolation of (2^r - 1) / r, with an error of 3e-17.
-_POWER32 = (1.0, 0.69315131, 0.24016445, 0.05579991, 0.00901703, 0.00186713)
-_POWER64 = (
-    1.0, 0.6931471805599453, 0.24022650695909673, 0.05550410866498067, 0.009618129105151757,
-    0.001333355834393728, 0.00015403521219107733, 1.5252998899728418e-05, 1.3210583477765189e-06,
-    1.0236023803275179e-07, 6.634445866251414e-09, 6.123092916826388e-10,
-)
 
 
 class Ahead(NamedTuple):
@@ -313,93 +300,3 @@ class Parts:
         """A vector whose elements all are one of scratch memory."""
         one = f.read(self.element, self.at(f, pointer, index), self.itemsize)
         return f.splat(one, self.lanes, self.element)
-
-    # --- arithmetic -----------------------------------------------------------------------------------------
-
-    def greater(self, f: Function, x: str, y: str) -> str:
-        """The larger element; y where x is NaN, which is what the CPU's instruction does."""
-        return f.emit(f"select <{self.lanes} x i1> {f.emit(f'fcmp ogt {self.vector} {x}, {y}')}, "
-                      f"{self.vector} {x}, {self.vector} {y}")
-
-    def absolute(self, f: Function, x: str) -> str:
-        """|x|."""
-        return f.call(f"llvm.fabs.{_suffix(self)}", self.vector, [self.vector], [x])
-
-    def finite_or_zero(self, f: Function, x: str) -> str:
-        """x, but zero where it is infinite or NaN."""
-        finite = f.emit(f"fcmp olt {self.vector} {self.absolute(f, x)}, {self.numbers(math.inf)}")
-        return f.emit(f"select <{self.lanes} x i1> {finite}, {self.vector} {x}, "
-                      f"{self.vector} zeroinitializer")
-
-    def base_two(self, f: Function, x: str) -> str:
-        """The power of two that exp(x) is, of one number."""
-        return f.emit(f"fmul {self.element} {x}, {self.number(math.log2(math.e))}")
-
-    def of_mask(self, f: Function, x: str, lanes: int) -> str:
-        """What a mask adds to the logarithms of weights to base 2; what is finite stays so."""
-        kind, flags = (self.vector, f"<{lanes} x i1>") if lanes > 1 else (self.element, "i1")
-        number = self.numbers if lanes > 1 else self.number
-        most = float(np.finfo(self.compute).max)
-        found = f.emit(f"fmul {kind} {x}, {number(math.log2(math.e))}")
-        for order, bound in (("olt", number(-most)), ("ogt", number(most))):
-            beyond = f.emit(f"fcmp {order} {kind} {found}, {bound}")
-            found = f.emit(f"select {flags} {beyond}, {kind} {bound}, {kind} {found}")
-        nothing = f.emit(f"fsub {kind} {x}, {x}")
-        finite = f.emit(f"fcmp oeq {kind} {nothing}, {number(0.0)}")
-        return f.emit(f"select {flags} {finite}, {kind} {found}, {kind} {x}")
-
-    def power(self, f: Function, x: str, subtracted: str) -> str:
-        """2^(x - subtracted); results that are subnormal may be zero."""
-        return self._power(f, f.emit(f"fsub {self.vector} {x}, {subtracted}"))
-
-    def _power(self, f: Function, x: str) -> str:
-        """2^x: 2^floor(x) times a polynomial in x - floor(x)."""
-        wide = machine().vector == 64
-        kind = self.vector
-        base = self._fraction(f, x) if wide else ""
-        if not wide:
-            limits = (-127.0, 128.0) if self.compute == FLOAT32 else (-1023.0, 1024.0)
-            x = self._clamped(f, x, *limits)
-            whole = f.call(f"llvm.floor.{_suffix(self)}", kind, [kind], [x])
-            base = f.emit(f"fsub {kind} {x}, {whole}")
-        coefficients = _POWER32 if self.compute == FLOAT32 else _POWER64
-        result = self.numbers(coefficients[-1])
-        for coefficient in coefficients[-2::-1]:
-            result = f.fma(kind, result, base, self.numbers(coefficient))
-        return self._scaled(f, result, x) if wide else self._times_power(f, result, whole)
-
-    def _fraction(self, f: Function, x: str) -> str:
-        """x - floor(x) in one instruction of AVX-512."""
-        name, mask = ("ps", "i16") if self.compute == FLOAT32 else ("pd", "i8")
-        types = [self.vector, "i32", self.vector, mask, "i32"]
-        return f.call(f"llvm.x86.avx512.mask.reduce.{name}.512", self.vector, types,
-                      [x, "9", x, "-1", "4"], immediate=(1, 4))
-
-    def _scaled(self, f: Function, x: str, exponent: str) -> str:
-        """x 2^floor(exponent) in one instruction of AVX-512."""
-        name, mask = ("ps", "i16") if self.compute == FLOAT32 else ("pd", "i8")
-        types = [self.vector, self.vector, self.vector, mask, "i32"]
-        return f.call(f"llvm.x86.avx512.mask.scalef.{name}.512", self.vector, types,
-                      [x, exponent, x, "-1", "4"], immediate=(4,))
-
-    def _clamped(self, f: Function, x: str, low: float, high: float) -> str:
-        """NaN stays NaN."""
-        lanes, kind = f"<{self.lanes} x i1>", self.vector
-        below = f.emit(f"fcmp olt {kind} {x}, {self.numbers(low)}")
-        x = f.emit(f"select {lanes} {below}, {kind} {self.numbers(low)}, {kind} {x}")
-        above = f.emit(f"fcmp ogt {kind} {x}, {self.numbers(high)}")
-        return f.emit(f"select {lanes} {above}, {kind} {self.numbers(high)}, {kind} {x}")
-
-    def _times_power(self, f: Function, x: str, whole: str) -> str:
-        """x 2^whole: adding 1.5 * 2^mantissa + bias leaves the biased exponent in the lowest bits."""
-        mantissa, bias, integer = (23, 127, "i32") if self.compute == FLOAT32 else (52, 1023, "i64")
-        integers = vector(self.lanes, integer)
-        moved = f.emit(f"fadd {self.vector} {whole}, {self.numbers(1.5 * 2.0 ** mantissa + bias)}")
-        bits = f.emit(f"bitcast {self.vector} {moved} to {integers}")
-        shifts = ", ".join([f"{integer} {mantissa}"] * self.lanes)
-        power = f.emit(f"shl {integers} {bits}, <{shifts}>")
-        return f.emit(f"fmul {self.vector} {x}, {f.emit(f'bitcast {integers} {power} to {self.vector}')}")
-
-
-def _suffix(parts: Parts) -> str:
-    return f"v{parts.lanes}{'f32' if parts.compute == FLOAT32 else 'f64'}"
