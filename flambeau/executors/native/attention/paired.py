@@ -17,6 +17,8 @@ from ..llvm.lanes import shuffle
 from .arguments import Matrix
 from .tiles import ROWS, Parts
 
+_SUMS = 12      # vectors of sums: enough to hide how long a multiply-add takes, and AVX2 has 16 registers
+
 
 def is_paired(parts: Parts, f: Function, count: str, left: Matrix, depth: str) -> str:
     """Whether (i1) products of ``left`` with a block of so many queries are those of pairs."""
@@ -48,7 +50,7 @@ def _products(parts: Parts, f: Function) -> None:
 
 def _all_rows(parts: Parts, f: Function, vectors: int) -> None:
     """Tiles of rows; beyond the last row it is repeated."""
-    size = min(ROWS, 2 * parts.tile.rows // vectors)
+    size = min(ROWS, _SUMS // vectors)
     with f.loop(0, "%rows", size) as row:
         last = f.sub(f.sub("%rows", row), 1)
         numbers = [f.add(row, f.least(i, last)) for i in range(size)]
