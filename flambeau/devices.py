@@ -52,6 +52,9 @@ class device:
     index: int | None
 
     def __new__(cls, type: str | int | device = _ABSENT, index: int | None = None, **other: Any) -> device:
+        if type.__class__ is str and index is None and not other \
+                and (known := _known.get((type, None))) is not None:
+            return known
         if other:
             type = _by_keyword(type, index, other)
         if isinstance(type, device):

@@ -61,8 +61,14 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     >>> torch.tensor([1, 2]).to(torch.float64)
     tensor([1., 2.], dtype=torch.float64)
     """
-    if len(args) == 1 and not kwargs and args[0].__class__ is dtypes.dtype:
-        return cast(self, args[0])
+    if len(args) == 1 and (not kwargs or kwargs in _NON_BLOCKING):
+        like, g = args[0], self._geometry
+        if like.__class__ is dtypes.dtype:
+            return cast(self, like)
+        if like.__class__ in _DEVICES and devices.resolve(like) is g.device:
+            return self
+        if like.__class__ is Tensor and like._geometry.dtype is g.dtype and like._geometry.device is g.device:
+            return self
     device, dtype, copy, memory_format = _read_to(args, dict(kwargs))
     g = self._geometry
     target = g.device if device is None else devices.resolve(device)
@@ -73,6 +79,10 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     if memory_format is None or (result is self and suggested_format(g) is memory_format):
         return result
     return result.clone(memory_format=memory_format)
+
+
+_DEVICES = frozenset((str, devices.device))
+_NON_BLOCKING = {"non_blocking": True}, {"non_blocking": False}
 
 
 def _read_to(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
