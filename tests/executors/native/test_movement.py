@@ -106,7 +106,7 @@ def test_runs_that_lie_otherwise_in_their_pages(columns: int) -> None:
 @pytest.mark.parametrize("columns", [1024, 1027, 5003])
 def test_copies_that_are_written_past_the_caches(columns: int, dtype: Any,
                                                  monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows that begin and end at lines, and anywhere within them; the least and more than that."""
+    """Rows that begin and end at lines, and anywhere within them."""
     monkeypatch.setattr(past, "LAST_CACHE", 0)
     forget()
     x, y = numbers(7, columns, dtype=dtype), numbers(7, 3, dtype=dtype)

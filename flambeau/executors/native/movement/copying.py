@@ -24,7 +24,7 @@ from ..llvm.build import Function, Module, vector
 from ..llvm.code import kernel
 from ..llvm.emitter import Dtype, element
 from ..plan import Call, Words
-from .past import goes_past, settle, write_lines
+from .past import goes_past, write_lines
 from .spaces import Nest, Space, fused, rank_for, split
 from .squares import LINE, define_edge, define_line_tile, define_tile, is_in_lines, tile_of
 
@@ -124,40 +124,36 @@ def _run(to: Place, source: Place, space: Space, size: int) -> Call:
                   tuple([(*[s * size for s in own[:-1]], 1) for own in space.strides]))
     rank = rank_for(space)
     words = words_of(to, source, size)
-    words.constant(goes_past(2 * space.size, space.extents[-1]))
     cut = split(space, 2)
-    Nest(rank, 2, 5).place(words, space, cut)
-    return Call(_run_kernel(rank), words, cut.tasks, cut.grain)
+    Nest(rank, 2, 4).place(words, space, cut)
+    past = bool(goes_past(space.size, space.extents[-1]))
+    return Call(_run_kernel(rank, past), words, cut.tasks, cut.grain)
 
 
 @kernel("run_rows")
-def _run_kernel(rank: int) -> str:
+def _run_kernel(rank: int, past: bool) -> str:
     module = Module()
-    run = define_far_run(module)
+    run = define_run_past(module) if past else define_run(module)
     with module.kernel("run_rows") as f:
         to, source = pointers(f)
-        past = f.word(4)
-        with Nest(rank, 2, 5).rows(f) as row:
-            f.run(run, f.at(to, row.offsets[0], "i8"), f.at(source, row.offsets[1], "i8"), row.width(f), past)
-        settle(f, past)
+        with Nest(rank, 2, 4).rows(f) as row:
+            f.run(run, f.at(to, row.offsets[0], "i8"), f.at(source, row.offsets[1], "i8"), row.width(f))
+        if past:
+            f.settle()
     return module.text()
 
 
-def define_far_run(module: Module) -> Function:
-    """``copy_far(to, source, bytes, past)``: a run; its whole lines past the caches, if ``past`` is not 0."""
+def define_run_past(module: Module) -> Function:
+    """``copy_past(to, source, bytes)``: a run, its whole lines past the caches."""
     run = define_run(module)
-    with module.helper("copy_far", [("ptr noalias", "%to"), ("ptr noalias readonly", "%source"),
-                                    ("i64", "%n"), ("i64", "%past")]) as f:
-        past = f.compare("ne", "%past", 0)
-        with f.when(past):
-            before = f.sub(0, f.emit("ptrtoint ptr %to to i64"))
-            first = f.least(f.emit(f"and i64 {before}, {LINE - 1}"), "%n")
-            end = f.add(first, f.emit(f"and i64 {f.sub('%n', first)}, {-LINE}"))
-            f.run(run, "%to", "%source", first)
-            write_lines(f, "%to", "%source", first, end)
-            f.run(run, f.at("%to", end, "i8"), f.at("%source", end, "i8"), f.sub("%n", end))
-        with f.otherwise(past):
-            f.run(run, "%to", "%source", "%n")
+    with module.helper("copy_past", [("ptr noalias", "%to"), ("ptr noalias readonly", "%source"),
+                                     ("i64", "%n")]) as f:
+        before = f.sub(0, f.emit("ptrtoint ptr %to to i64"))
+        first = f.least(f.emit(f"and i64 {before}, {LINE - 1}"), "%n")
+        end = f.add(first, f.emit(f"and i64 {f.sub('%n', first)}, {-LINE}"))
+        f.run(run, "%to", "%source", first)
+        write_lines(f, "%to", "%source", first, end)
+        f.run(run, f.at("%to", end, "i8"), f.at("%source", end, "i8"), f.sub("%n", end))
     return f
 
 

@@ -15,9 +15,12 @@ LEAST = 16 * LINE   # bytes of a run: the lines at its ends are written in parts
 
 
 @whole
-def goes_past(traffic: int, run: int) -> int:
-    """Whether runs of so many bytes go past the caches: what is read and written fills the last one."""
-    return int(machine().passes and traffic >= LAST_CACHE and run >= LEAST)
+def goes_past(size: int, run: int) -> bool:
+    """Whether a result of ``size`` bytes, which is copied by runs, goes past the caches.
+
+    Half of that would still be there for a reader right behind, if not much else is read and written.
+    """
+    return machine().passes and size >= LAST_CACHE and run >= LEAST
 
 
 def write_lines(f: Function, to: str, source: str, first: str, end: str) -> None:
@@ -28,10 +31,3 @@ def write_lines(f: Function, to: str, source: str, first: str, end: str) -> None
         for part in range(0, LINE, size):
             at = f.add(i, part)
             f.write_past(kind, f.read(kind, f.at(source, at, "i8"), 1), f.at(to, at, "i8"), size)
-
-
-def settle(f: Function, past: str) -> None:
-    """Let other threads see what has been written past the caches, if anything was (``past`` is not 0)."""
-    if machine().passes:
-        with f.when(f.compare("ne", past, 0)):
-            f.settle()

@@ -15,13 +15,13 @@ from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ..llvm.build import Module
 from ..llvm.code import kernel
-from ..movement.copying import Place, copied, define_far_run
-from ..movement.past import goes_past, settle
+from ..movement.copying import Place, copied, define_run, define_run_past
+from ..movement.past import goes_past
 from ..movement.spaces import ALIGNED, fused, tasks_for
 from ..plan import Call, Plan, Words
 from .movement import Template, bytes_moved, source_of
 
-TABLE = 8          # the words before the table
+TABLE = 7          # the words before the table
 ENTRY = 4          # words of an operand
 FEW = 8            # operands of one element in a row that are copied one by one,
 NARROW = 32        # where rows have so few bytes
@@ -70,8 +70,7 @@ def _joined(signature: Signature, operands: Sequence[Geometry], dim: int, length
     words.output()
     high, wide = _blocks(rows, width)
     across = -(-width // wide)
-    past = goes_past(2 * rows * width, width // len(lengths))
-    count = words.constant(rows, high, width, wide, across, past, 0) + 6
+    count = words.constant(rows, high, width, wide, across, 0) + 5
     start = 0
     for i, (g, length, step) in enumerate(zip(operands, lengths, steps)):
         if length and step is not None:
@@ -80,7 +79,8 @@ def _joined(signature: Signature, operands: Sequence[Geometry], dim: int, length
             words.values[count] += 1
         start += length * size
     tasks = -(-rows // high) * across
-    call = Call(_join_kernel(), words, tasks, max(1, tasks // tasks_for(2 * rows * width)))
+    past = bool(goes_past(rows * width, width // len(lengths)))
+    call = Call(_join_kernel(past), words, tasks, max(1, tasks // tasks_for(2 * rows * width)))
     return Plan([call], traffic=bytes_moved(signature))
 
 
@@ -109,12 +109,11 @@ def _blocks(rows: int, width: int) -> tuple[int, int]:
 
 
 @kernel("join")
-def _join_kernel() -> str:
+def _join_kernel(past: bool) -> str:
     module = Module()
-    run = define_far_run(module)
+    run = define_run_past(module) if past else define_run(module)
     with module.kernel("join") as f:
-        to = f.word(0, "ptr")
-        rows, high, width, wide, across, past, count = [f.word(k) for k in range(1, TABLE)]
+        to, (rows, high, width, wide, across, count) = f.word(0, "ptr"), [f.word(k) for k in range(1, TABLE)]
         with f.loop(f.begin, f.end) as task:
             block = f.div(task, across)
             first = f.mul(f.sub(task, f.mul(block, across)), wide)
@@ -130,8 +129,9 @@ def _join_kernel() -> str:
                     with f.loop(row, end) as r:
                         f.run(run, f.at(to, f.add(f.mul(r, width), left), "i8"),
                               f.at(source, f.add(f.mul(r, step), f.sub(left, start)), "i8"),
-                              f.sub(right, left), past)
-        settle(f, past)
+                              f.sub(right, left))
+        if past:
+            f.settle()
     return module.text()
 
 
