@@ -17,6 +17,7 @@ from .comparison import where
 from .creation import zeros_like
 from .definition import operand, operand_dtype, pointwise_geometry, pointwise_operator, result_dtype
 from .domain import not_implemented, require_tensor
+from .number_range import check_number
 from .registry import api
 
 # Exponents that are structural: they change the algorithm.
@@ -127,6 +128,8 @@ def pow(input: Any, exponent: Any) -> Tensor:
             if input.dtype is exponent.dtype is dtypes.bool_:
                 raise not_implemented("pow", dtypes.bool_)
             return record(POW, (input, exponent))
+        if exponent.dtype is dtypes.bool_ and isinstance(input, bool):
+            raise not_implemented("pow", dtypes.bool_)
         return record(NUMBER_POW, (operand(input, "pow", "input", 1), exponent.contiguous()))
     if not isinstance(input, Tensor):
         raise TypeError(f"pow() received an invalid combination of arguments - got ({type(input).__name__}, "
@@ -144,7 +147,9 @@ def pow(input: Any, exponent: Any) -> Tensor:
             input = cast(input, dtype)
         narrow = dtype if dtype is dtypes.bfloat16 else None
         return record_one(POW_REDUCED, input, (exponent, kind, narrow))
-    _scalar_dtype(input._geometry, kind, 0 if isinstance(exponent, complex) else exponent)
+    dtype = _scalar_dtype(input._geometry, kind, 0 if isinstance(exponent, complex) else exponent)
+    if dtype.category == dtypes.INTEGER or dtype in dtypes.LOW_PRECISION:  # others compute in wider ones
+        check_number(exponent, dtype)
     return record(POW_NUMBER, (input, exponent))
 
 

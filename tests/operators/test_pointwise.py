@@ -106,6 +106,9 @@ ERRORS: list[tuple[str, type[Exception], str]] = [
     ("1 - T([True])", RuntimeError, "with a bool tensor is not supported"),
     ("T([5]) // 0", RuntimeError, "ZeroDivisionError"),
     ("T([2]) ** -1", RuntimeError, "Integers to negative integer powers are not allowed."),
+    ("T([2]).char() ** 128", RuntimeError, "value cannot be converted to type int8_t without overflow"),
+    ("T([2.0]).half() ** 65505", RuntimeError, "cannot be converted to type c10::Half without overflow"),
+    ("True ** T([True])", NotImplementedError, "\"pow\" not implemented for 'Bool'"),
     ("abs(T([True]))", NotImplementedError, "\"abs_cpu\" not implemented for 'Bool'"),
     ("T([1]) + 'a'", TypeError, "unsupported operand type(s) for +: 'Tensor' and 'str'"),
     (
