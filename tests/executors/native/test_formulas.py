@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +14,9 @@ from flambeau import config
 from flambeau.config import settings
 from flambeau.executors.native import templates
 from flambeau.executors.native.fusion import refit
+from flambeau.executors.native.plan import Plan
 from flambeau.executors.native.programs import joint, known
-from flambeau.executors.native.programs.formulas import Sketch
+from flambeau.executors.native.programs.formulas import Sketch, StageFormulas
 from flambeau.executors.native.programs.program import Program
 from flambeau.executors.native.programs.segment import Segment
 from flambeau.executors.native.quantity import Quantity, Tape, least, whole
@@ -95,6 +97,37 @@ def test_formulas_plan_as_templates_do(program: Callable[[Any], Any], varies: tu
                 assert found[stage] == wanted[shape][stage], (shape, stage)
                 compared += 1
     assert len(by_formula) > 2 * len(shapes) and compared > len(by_formula)
+
+
+def _several(x: Any) -> Any:
+    """Products of lengths that are equal by chance."""
+    w = torch.ones(13, 11)
+    sums = [x.sum([d for d in range(x.ndim) if d != k]) for k in range(x.ndim)]
+    return tuple([F.gelu(F.linear(y[:, None] * torch.ones(11), w)).softmax(0) for y in sums])
+
+
+def test_stages_have_formulas_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = random.Random(0)
+    shapes = [tuple(chosen.choices(range(2, 7), k=5)) for _ in range(40)]
+    plan, found = StageFormulas.plan, [0]
+
+    def counted(formulas: StageFormulas, signatures: Any) -> Plan | None:
+        made = plan(formulas, signatures)
+        found[0] += made is not None
+        return made
+    monkeypatch.setattr(StageFormulas, "plan", counted)
+    with config.executor("native"):
+        wanted = []
+        for shape in shapes:
+            forget()
+            wanted.append(planned(_several, shape))
+        forget()
+        assert not found[0]
+        for shape, known_plans in zip(shapes, wanted):
+            own = planned(_several, shape)
+            for stage in own.keys() & known_plans.keys():
+                assert own[stage] == known_plans[stage], (shape, stage)
+    assert found[0] > len(shapes)
 
 
 def test_values_are_right() -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from ....config import settings
 from ....graph.geometry import Family, Geometry
 from ....graph.node import Signature
+from ....graph.recent import Recent
 from ....size import Size
 from ..plan import Call, Plan
 from ..quantity import Tape
@@ -28,6 +29,7 @@ Record = Callable[[Sequence[Signature], Sequence[Signature]], "Plan | None"]
 _SHAPES = 6         # that were planned before formulas are looked for: it takes as long as to plan two dozen
 _SKETCHES = 4       # of one pattern: shapes that agree with none of them are planned by templates
 _FORMULAS = 4       # of one stage
+_HOPELESS = 12      # shapes without a sketch after which stages are looked at one by one
 
 _geometry_facts = attrgetter("dtype", "ndim", "is_contiguous")
 _VARYING = frozenset((Geometry, Size))  # what varies with the shapes, wherever it is in a signature
@@ -264,7 +266,7 @@ def _are_equal(a: Plan | None, b: Plan) -> bool:
 
 
 class Formulas:
-    """The sketches of a pattern's shapes."""
+    """The sketches of the shapes of a pattern, or of a stage."""
 
     __slots__ = ("sketches", "latest", "shapes")
 
@@ -299,3 +301,44 @@ class Formulas:
             return None
         self.sketches.insert(0, made)
         return made
+
+    def have_failed(self) -> bool:
+        """Whether so many shapes agreed with no sketch that there is little hope for others."""
+        return self.shapes >= _HOPELESS
+
+
+class StageFormulas:
+    """The formulas of a stage by itself.
+
+    Where lengths come by chance, as numbers of tokens for each of many experts, two of a graph's numbers are
+    often equal, and then no sketch of them all agrees; a stage has a few of them alone.
+    """
+
+    __slots__ = ("_formulas", "_latest")
+
+    def __init__(self, signatures: list[Signature]) -> None:
+        self._formulas = Formulas()
+        self._latest = signatures
+
+    def plan(self, signatures: list[Signature]) -> Plan | None:
+        """The plan for these members; None where no formula holds."""
+        found = self._formulas.find(signatures)
+        return None if found is None else found[0].plan(0, found[1])
+
+    def learn(self, signatures: list[Signature], plan: Plan, record: Record) -> None:
+        """Find the formula that these members have this plan by."""
+        members = [*range(len(signatures))]
+        found = self._formulas.find(signatures)
+        sketch = self._formulas.sketch([members], self._latest, signatures) if found is None else found[0]
+        if sketch is not None:
+            sketch.learn(0, members, signatures, plan, record)
+        self._latest = signatures
+
+
+_of_operators: Recent[Any, StageFormulas] = Recent(1 << 10)
+
+
+def of_operator(signature: Signature) -> StageFormulas:
+    """The formulas of one operator, whichever graph it is in."""
+    key = (signature.operator, _alike(signature), *[_facts(g) for g in _geometries([signature])])
+    return _of_operators.get(key) or _of_operators.keep(key, StageFormulas([signature]))

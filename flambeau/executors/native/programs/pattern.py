@@ -18,7 +18,7 @@ from ....graph.site import Site
 from ..plan import Plan
 from ..templates import make, plan_of
 from . import kept
-from .formulas import Formulas, Sketch
+from .formulas import Formulas, Sketch, StageFormulas, of_operator
 from .outline import INNER, UNHELD, Outline
 from .stages import Planned, Replan
 
@@ -54,6 +54,7 @@ class Pattern:
         self._planned: list[Planned] = []
         self._fits: dict[int, Replan] = {}
         self._formulas = Formulas()
+        self._by_stage: dict[int, StageFormulas] = {}
         self.by_formula: tuple[Sketch, Sequence[int]] | None = None
         self._twin: list[int | None] = []
         self.projections: dict[int, Result] = {}
@@ -87,6 +88,7 @@ class Pattern:
         stages = self.stages
         changed = {k for k, (new, old) in enumerate(zip(signatures, latest)) if new is not old}
         sketch, numbers = self._formulas.find(signatures) or (None, ())
+        one_by_one = sketch is None and self._formulas.have_failed()
         made: list[int] = []        # stages that no formula planned
         for s, (members, old, known, twin) in enumerate(zip(stages, self.first, plans, self._twins())):
             if changed.isdisjoint(members):
@@ -101,7 +103,8 @@ class Pattern:
             if twin is not None and own == [signatures[k] for k in stages[twin]]:
                 found.append(found[twin])
                 continue
-            plan = sketch.plan(s, numbers) if sketch is not None else None
+            plan = sketch.plan(s, numbers) if sketch is not None else \
+                self._of_stage(s, own).plan(own) if one_by_one else None
             if plan is None:
                 plan = (noted[s].plan if noted is not None else None) or self._fit(s).plan(own)
                 made.append(s)
@@ -132,10 +135,22 @@ class Pattern:
         """Find formulas for stages that were planned without."""
         if sketch is None:
             sketch = self._formulas.sketch([self.stages[s] for s in made], old, new)
+        one_by_one = sketch is None and self._formulas.have_failed()
         for s in made:
             plan = plans[s]
-            if sketch is not None and plan is not None:
+            if plan is None:
+                continue
+            if sketch is not None:
                 sketch.learn(s, self.stages[s], new, plan, self._fit(s).record)
+            elif one_by_one:
+                own = [new[k] for k in self.stages[s]]
+                self._of_stage(s, own).learn(own, plan, self._fit(s).record)
+
+    def _of_stage(self, s: int, signatures: list[Signature]) -> StageFormulas:
+        """The formulas of a stage by itself."""
+        if self._planned[s].form is None and len(signatures) == 1:
+            return of_operator(signatures[0])
+        return self._by_stage.get(s) or self._by_stage.setdefault(s, StageFormulas(signatures))
 
     def twin_of(self, s: int) -> int | None:
         """An earlier stage that had the same plan."""
