@@ -5,6 +5,7 @@ Those still pending are checked by the kernel, and reported at the look with the
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -19,6 +20,7 @@ from ..tensor import Tensor
 # The value a storage had, and the limits of its parts (senders and receivers of edges lie in one tensor).
 _ranges: WeakKeyDictionary[Storage, tuple[Any, dict[Geometry, tuple[int, int]]]] = WeakKeyDictionary()
 _PARTS = 16
+_FEW = 24       # up to so many, a list finds its extrema faster than an array
 
 
 def known_range(index: Tensor) -> tuple[int, int] | None:
@@ -39,8 +41,9 @@ def known_range(index: Tensor) -> tuple[int, int] | None:
 
 def limits_of(array: np.ndarray[Any, Any]) -> tuple[int, int]:
     """Smallest and largest of some integers."""
-    if array.size == 1:     # an array finds its extrema many times slower
-        return array.item(), array.item()
+    if array.size <= _FEW:
+        values = array.ravel().tolist()
+        return min(values), max(values)
     return int(np.minimum.reduce(array, None)), int(np.maximum.reduce(array, None))
 
 
@@ -62,6 +65,7 @@ def require(array: np.ndarray[Any, Any], low: int, high: int, kind: type[Excepti
 OUT_OF_BOUNDS = "index {{}} is out of bounds for dimension {dim} with size {size}"
 
 
+@lru_cache(maxsize=256)
 def out_of_bounds(dim: int, size: int) -> str:
     """PyTorch's message, with a place for the index."""
     return OUT_OF_BOUNDS.format(dim=dim, size=size)
