@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .llvm.build import Function, Value, vector
 from .llvm.emitter import BFLOAT16, FLOAT64, Unsupported, memory_type
 from .llvm.lanes import FLOATING, compute_type, element_at, read_lanes, shuffle, transpose, write_lanes
@@ -200,8 +202,8 @@ _elements: dict[str, Elements] = {}
 
 
 def elements(name: Any) -> Elements:
-    """The element type of a NumPy type, or of the name of one that was asked for before."""
+    """The element type of a NumPy type, or of the name of one."""
     found = _elements.get(str(name))
     if found is None:
-        found = _elements[str(name)] = Elements(name)
+        found = _elements[str(name)] = Elements(np.dtype(name))
     return found
