@@ -163,4 +163,4 @@ def _piece(nodes: list[Node], forced: bool) -> list[Node]:
             nodes += pending[::-1]
         raise
     pending.clear()
-    return run(nodes, forced)
+    return run(nodes, forced) if nodes else []      # nobody may need any node of it

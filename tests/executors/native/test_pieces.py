@@ -189,3 +189,10 @@ def test_known_graphs_in_between_count_also_where_they_are_found_at_once() -> No
         _walk(_turns(99)).tolist()
     for seed in range(100, 107):
         assert "pieces" not in _computed(_turns(seed))[1]
+
+
+def test_a_piece_of_which_nobody_needs_anything() -> None:
+    with config.executor("auto"):
+        known.clear()
+        torch.synchronize()
+        assert import_module("flambeau.executors.native.run")._piece([], False) == []
