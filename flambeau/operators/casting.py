@@ -61,7 +61,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     >>> torch.tensor([1, 2]).to(torch.float64)
     tensor([1., 2.], dtype=torch.float64)
     """
-    if len(args) == 1 and (not kwargs or kwargs in _NON_BLOCKING):
+    if len(args) == 1 and (not kwargs or (len(kwargs) == 1 and kwargs.get("non_blocking").__class__ is bool)):
         like, g = args[0], self._geometry
         if like.__class__ is dtypes.dtype:
             return cast(self, like)
@@ -82,7 +82,6 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 _DEVICES = frozenset((str, devices.device))
-_NON_BLOCKING = {"non_blocking": True}, {"non_blocking": False}
 
 
 def _read_to(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any, bool, Any]:

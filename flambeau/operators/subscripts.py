@@ -200,7 +200,7 @@ def _by_positions(x: Tensor, key: tuple[Any, ...]) -> Tensor | None:
                 return None
             dims.append(dim)
             indices.append(item)
-        elif item.__class__ is not slice or item != _WHOLE:
+        elif item.__class__ is not slice or not item.start is item.stop is item.step is None:
             return None
     if len(key) > x._geometry.ndim:
         return None
