@@ -39,6 +39,4 @@ def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newli
     return with_suffixes(tensor_str, suffixes, indent, force_newline)
 
 
-
-
 __all__ = ["PRINT_OPTS", "get_printoptions", "printoptions", "set_printoptions"]

@@ -1,6 +1,6 @@
 """Compare functions of one number in generated code with double precision, on every float that there is.
 
-    python tools/every_float.py [--only REGEX] [--processes 2] [--markdown docs/accuracy.md]
+    python tools/every_float.py [--only REGEX] [--processes 2] [--markdown benchmarks/results/accuracy.md]
 
 Errors are in units in the last place of the correctly rounded result. Results below the smallest normal
 number count apart: there generated code may give 0. It takes about a minute of processor time for each

@@ -206,7 +206,6 @@ class CustomOpDef(Operator):
                 "return x.clone()) or refactor the custom operator to not return y.")
         return result
 
-
     def _kernel_for(self, kind: str) -> Kernel:
         if kind == "meta" and self._fake is not None:
             return self._fake

@@ -49,6 +49,7 @@ def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None:
     assert isinstance(arg, int) or (isinstance(arg, (list,
                                                      tuple)) and len(arg) == 2), message.format(arg_name)
 
+
 __all__ = sorted(NAMESPACES["nn.functional"])  # noqa: PLE0605
 
 

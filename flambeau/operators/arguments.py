@@ -12,7 +12,6 @@ from ..tensor import Tensor
 V = TypeVar("V")
 
 
-
 def type_in_words(value: Any) -> str:
     """The name of a value's type, as PyTorch's messages have it."""
     kind = type(value)

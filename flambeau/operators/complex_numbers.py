@@ -263,8 +263,6 @@ def _complex_geometry(operands: Any, attributes: Any) -> Geometry:
     return pointwise_geometry(operands, operands[0].dtype.to_complex())
 
 
-
-
 COMPLEX_OF = pointwise_operator("complex", lambda m, real, imag: m.complex_of(real, imag))
 POLAR = pointwise_operator(
     "polar", lambda m, abs, angle: m.complex_of(abs * m.cos(angle), abs * m.sin(angle))

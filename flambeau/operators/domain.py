@@ -132,8 +132,6 @@ def formal_operand(op: Operator, name: str) -> None:
     op.derivative(name)(lambda ctx, grad: None if ctx.needs[0] else zeros_like(grad))
 
 
-
-
 __all__ = [
     "BOOL",
     "COMPLEX",

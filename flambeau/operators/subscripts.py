@@ -176,8 +176,6 @@ def _width(item: Any) -> int:
     return item._geometry.ndim if item._geometry.dtype.name in ("bool", "uint8") else 1
 
 
-
-
 def _rows(x: Tensor, key: list[Any]) -> Tensor | None:
     """The rows at a list of positions, at once; None where that has to be recorded, or is a mistake."""
     if not key or not {*map(type, key)} <= _POSITIONS or not x._geometry.is_contiguous \

@@ -49,6 +49,7 @@ class Handle:
         __ge__: Any
         __getitem__: Any
         __setitem__: Any
+
         def __eq__(self, other: Any) -> Any: ...
         def __ne__(self, other: Any) -> Any: ...
 

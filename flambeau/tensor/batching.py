@@ -1,10 +1,10 @@
 """Batched tensors: what ``vmap`` gives its function in place of one example.
 
-Note: batching. A ``Batched`` is a handle on a tensor (``physical``) whose first dimension is the batch, and
-says that it has the shape of one example. Its geometry is an object of its own that no table of signatures
-knows, so that ``record`` finds out about it only where it looks up nothing, and programs without vmap pay
-nothing. What operators do with it is said in ``flambeau.func``, which sets the slots of ``rules``. Levels are
-the vmaps that run, outermost first; a physical tensor may be ``Batched`` of an outer level.
+Note: batching. A ``BatchedTensor`` is a handle on a tensor (``physical``) whose first dimension is the batch,
+and says that it has the shape of one example. Its geometry is an object of its own that no table of
+signatures knows, so that ``record`` finds out about it only where it looks up nothing, and programs without
+vmap pay nothing. What operators do with it is said in ``flambeau.func``, which sets the slots of ``rules``.
+Levels are the vmaps that run, outermost first; a physical tensor may be one of an outer level.
 """
 
 from __future__ import annotations

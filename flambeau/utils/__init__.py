@@ -15,5 +15,6 @@ def set_module(obj: Any, mod: str) -> None:
         raise TypeError("The mod argument should be a string")
     obj.__module__ = mod
 
+
 if not TYPE_CHECKING:
     __getattr__ = submodules(__name__, "_contextlib", "_foreach_utils", "_python_dispatch")

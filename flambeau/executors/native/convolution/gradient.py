@@ -8,7 +8,7 @@ and some blocks of input channels. It walks through its range in chunks that fit
 its own part of the workspace; a second call adds the ranges in their order. So the result does not depend on
 who does what.
 
-Winograd's way is the forward one transposed (``convolution_winograd.py``): with the same tiles d, and tiles g
+Winograd's way is the forward one transposed (``winograd.py``): with the same tiles d, and tiles g
 of gradients, dW = G^T [sum of (A g A^T) . (B^T d B)] G.
 """
 

@@ -1,12 +1,12 @@
 """The kernel of forward convolutions and of gradients by the input: products of staged pixels with weights.
 
 A task takes a part of the grid of results (some images, or some rows of one) and a share of the panels of
-output channels. It stages the part of the source that it needs (``convolution_staging.py``), fills V with a
+output channels. It stages the part of the source that it needs (``staging.py``), fills V with a
 row of channels for each pixel and tap, and multiplies by packed weights with the register-tiled microkernel,
 pixels being the rows and output channels the columns of its tiles. A panel of results, M[pixel][channels], is
 transposed to the target at once, while it is in the cache.
 
-For kernels of 3 x 3 and strides 1 and 2 there is Winograd's way (``convolution_winograd.py``): the sums over
+For kernels of 3 x 3 and strides 1 and 2 there is Winograd's way (``winograd.py``): the sums over
 channels are a matrix product for each element of a tile, and the transforms combine vectors of channels.
 """
 

@@ -314,7 +314,6 @@ def _horner(x: Expression, coefficients: tuple[float, ...]) -> Expression:
     return y
 
 
-
 def _log(v: Expression) -> Expression:
     """The logarithm of a number of (0, 1], as ``polynomials.log``."""
     bits = bits_of(v, INT32)

@@ -72,8 +72,6 @@ def width_of(kind: Kind, rows: int, inner: bool) -> int:
     return count if inner else count * kind.tile.lanes
 
 
-
-
 class _Writer:
     """Writes the module of one kind of product."""
 

@@ -11,7 +11,7 @@ The products with the input are made in the loop as well where both weights stay
 before it for all steps at once. Gates are computed in scratch memory: only what backward needs is written.
 How the rows of steps lie: Note: sequences.
 
-Products: ``recurrent_products.py``; what is done with each row of gates: ``recurrent_rows.py``.
+Products: ``products.py``; what is done with each row of gates: ``rows.py``.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def _products(problem: Problem, mode: str, each: int = _WEIGHTS) -> int:
 
 
 def _mode(problem: Problem, volume: int, dtype: Any, halved: int) -> str:
-    """How the products are done; see ``convolution_kernel.forward_module``.
+    """How the products are done; see ``convolution/kernel.py``.
 
     ``halved``: what a weight costs with stride 2, in products; 0: Winograd's way is not worth while there.
     """

@@ -1,7 +1,7 @@
 """Recurrent layers in one direction: lstm_sequence, gru_sequence, rnn_sequence and their gradients.
 
 Weights are packed, the input of all steps is multiplied at once, then one call walks through time
-(``native/recurrent.py``). Of 16-bit types, single precision is made first and rounded last: states are not
+(``recurrent/sequence.py``). Of 16-bit types, single precision is made first and rounded last: states are not
 rounded between steps. LSTMs with projections stay with the interpreter.
 """
 

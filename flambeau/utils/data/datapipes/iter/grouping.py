@@ -34,7 +34,6 @@ class BatcherIterDataPipe(Batches, IterDataPipe[Any]):
             yield self.wrapper_class(batch)
 
 
-
 @functional_datapipe("unbatch")
 class UnBatcherIterDataPipe(IterDataPipe[Any]):
     """The contents of lists, `unbatch_level` levels deep; -1 for as deep as they go.
