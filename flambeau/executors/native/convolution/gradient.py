@@ -30,6 +30,7 @@ from .staging import (
     fill_taps,
     fill_tiles,
     stage,
+    transform_tiles,
 )
 from .winograd import Tiles, Winograd, flipped, transform, weight_of, winograd_of
 
@@ -139,25 +140,9 @@ def _stage_both(f: Function, a: Registers, e: Elements, mode: str, pointers: tup
 def _fill_grad_tiles(f: Function, a: Registers, e: Elements, g: str, h: str, part: Part, blocks: str,
                      tiling: Tiles) -> None:
     """H[element][block][tile][channels] = A g A^T of all tiles g of gradients."""
+    mine = a.named("g_").replaced(blocks=blocks, all_blocks=a.g_blocks, v_step=a.h_step, v_pixel=a.g_x_pixel)
     w = tiling.w
-    m = w.results
-    with f.loop(0, blocks) as block:
-        target = f.at(h, f.mul(block, a.h_step), e.element)
-        element_step = f.mul(a.h_step, a.g_blocks)
-        with f.loop(0, part["images"]) as image, f.loop(0, part["grid_a"]) as row:
-            start = f.add(f.add(f.mul(block, a.g_x_block), f.mul(image, a.g_x_n)),
-                          f.mul(f.mul(row, m), a.g_x_a))
-            source = f.at(g, f.mul(start, a.g_x_pixel), e.element)
-            lines = tiling.line(target, image, row, a.g_x_pixel, e.element)
-            with f.loop(0, part["grid_w"]) as column, f.loop(0, a.g_vectors) as i:
-                lane = f.mul(i, e.lanes)
-                x = f.at(source, f.add(f.mul(f.mul(column, m), a.g_x_pixel), lane), e.element)
-                shift = f.add(f.mul(column, a.g_x_pixel), lane)
-                read = [[f.read(e.kind, f.at(x, f.mul(f.add(f.mul(a.g_x_a, r), c), a.g_x_pixel), e.element))
-                         for c in range(m)] for r in range(m)]
-                for k, value in enumerate(transform(f, e.kind, flipped(w.output), read)):
-                    y = f.at(lines[k], f.add(shift, f.mul(element_step, k)), e.element)
-                    f.write(e.kind, value, y)
+    transform_tiles(f, mine, e, g, h, part, tiling, flipped(w.output), w.results)
 
 
 # --- products -----------------------------------------------------------------------------------------------

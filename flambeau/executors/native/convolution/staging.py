@@ -11,7 +11,7 @@ from __future__ import annotations
 from ..arguments import Registers, entry
 from ..llvm.build import Function, Value, vector
 from ..vectors import Elements, kept, masks_between, pixels_apart, pixels_masked, transposed
-from .winograd import Tiles, Winograd, transform
+from .winograd import Matrix, Tiles, Winograd, transform
 
 # Channels in a row of a staged image, and of V.
 WIDTH = 64
@@ -150,10 +150,19 @@ def fill_taps(f: Function, a: Registers, e: Elements, buffer: str, v: str, part:
 def fill_tiles(f: Function, a: Registers, e: Elements, buffer: str, v: str, part: Part, w: Winograd,
                tiles: Tiles) -> None:
     """V[element][block][tile][channels] = B^T d B of all tiles d, as far apart as they have results."""
-    n, apart = w.extent, w.apart
+    transform_tiles(f, a.replaced(all_blocks=a.blocks), e, buffer, v, part, tiles, w.input, w.apart)
+
+
+def transform_tiles(f: Function, a: Registers, e: Elements, buffer: str, v: str, part: Part, tiles: Tiles,
+                    matrix: Matrix, apart: int) -> None:
+    """V[element][block][tile][channels] = matrix d matrix^T of all tiles d of what is staged.
+
+    A tile begins ``apart`` pixels after the one before; elements of V lie ``all_blocks`` blocks apart.
+    """
+    n = len(matrix[0])
     with f.loop(0, a.blocks) as block:
         target = f.at(v, f.mul(block, a.v_step), e.element)
-        element_step = f.mul(a.v_step, a.blocks)
+        element_step = f.mul(a.v_step, a.all_blocks)
         with f.loop(0, part["images"]) as image, f.loop(0, part["grid_a"]) as row:
             start = f.add(f.add(f.mul(block, a.x_block), f.mul(image, a.x_n)),
                           f.mul(f.mul(row, apart), a.x_a))
@@ -165,7 +174,7 @@ def fill_tiles(f: Function, a: Registers, e: Elements, buffer: str, v: str, part
                 shift = f.add(f.mul(column, a.v_pixel), lane)
                 d = [[f.read(e.kind, f.at(x, f.mul(f.add(f.mul(a.x_a, r), c), a.x_pixel), e.element))
                       for c in range(n)] for r in range(n)]
-                for k, value in enumerate(transform(f, e.kind, w.input, d)):
+                for k, value in enumerate(transform(f, e.kind, matrix, d)):
                     y = f.at(lines[k], f.add(shift, f.mul(element_step, k)), e.element)
                     f.write(e.kind, value, y)
 

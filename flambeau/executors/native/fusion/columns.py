@@ -50,12 +50,9 @@ class Columns(Frame):
                     self._fold(f, body.accumulations)
             return ["columns"]
         names = []
-        for n, body in enumerate(self.bodies):
-            last = n == len(self.bodies) - 1
-            if not (body.stores_rows if last else body.has_elements):
-                continue
-            names.append("finish" if last else f"pass{n}")
-            with self.function(names[-1]) as (f, task):
+        for name, body, last in self.calls():
+            names.append(name)
+            with self.function(name) as (f, task):
                 self._split(f, task, body, last)
         return names
 

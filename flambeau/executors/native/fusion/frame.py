@@ -32,6 +32,13 @@ class Frame:
         self.module = Module()
         self.hints: list[int] = []
 
+    def calls(self) -> Iterator[tuple[str, Body, bool]]:
+        """The calls of rows that are split: name, body, and whether it is the last, which writes results."""
+        for n, body in enumerate(self.bodies):
+            last = n == len(self.bodies) - 1
+            if body.stores_rows if last else body.has_elements:
+                yield "finish" if last else f"pass{n}", body, last
+
     # --- functions ------------------------------------------------------------------------------------------
 
     def regions(self) -> int:

@@ -47,12 +47,9 @@ class Rows(Frame):
                 self._whole(f, task)
             return ["rows"]
         names = []
-        for n, body in enumerate(self.bodies):
-            last = n == len(self.bodies) - 1
-            if not (body.stores_rows if last else body.has_elements):
-                continue
-            names.append("finish" if last else f"pass{n}")
-            with self.function(names[-1]) as (f, task):
+        for name, body, last in self.calls():
+            names.append(name)
+            with self.function(name) as (f, task):
                 self._split(f, task, body, last)
         return names
 

@@ -14,6 +14,8 @@ depth, is undefined: it reaches only results that are not stored.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..llvm.build import Function, Module, Value
 from ..llvm.emitter import Dtype
 from ..llvm.lanes import (
@@ -110,6 +112,11 @@ def _transpose(f: Function, dtype: Dtype, width: int, lanes: int) -> None:
         with f.when(f.compare("sgt", left, 0)):
             _square(f, dtype, width, lanes, g, starts, whole, f.first_lanes(left, lanes))
 
+    by_lanes(f, width, lanes, group)
+
+
+def by_lanes(f: Function, width: int, lanes: int, group: Callable[[Value, int], None]) -> None:
+    """``group(first, count)`` for a vector of rows of a panel after the other, of those that exist."""
     full = width // lanes * lanes
     if full:
         with f.loop(0, f.least(full, "%count"), lanes) as g:

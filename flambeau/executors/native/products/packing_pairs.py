@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..llvm.build import Function, Module, Value
 from ..llvm.lanes import transpose, write_first
 from ..llvm.machine import machine
-from .packing import PACK
+from .packing import PACK, by_lanes
 
 
 def multiplies_pairs() -> bool:
@@ -78,13 +78,7 @@ def _transpose(f: Function, width: int, lanes: int) -> None:
             for t, column in enumerate(columns):
                 write_first(f, "i32", lanes, count, column, f.at(target, t * width, "i32"))
 
-    full = width // lanes * lanes
-    if full:
-        with f.loop(0, f.least(full, "%count"), lanes) as g:
-            group(g, lanes)
-    if full < width:
-        with f.when(f.compare("slt", full, "%count")):
-            group(full, width - full)
+    by_lanes(f, width, lanes, group)
 
 
 def _gather(f: Function, width: int) -> None:

@@ -107,34 +107,37 @@ class _Columns:
 
 # --- entries and elements -----------------------------------------------------------------------------------
 
-def _coordinates(places: Geometry, dense: Geometry, trailing: int) -> list[Index]:
-    """Coordinates (D, N) in a dense tensor (..., *) as indices over (N, *)."""
-    entries, (row, step) = places.shape[1:], places.strides
+def _coordinates(signature: Signature, places: Geometry, dense: Geometry) -> list[Index] | None:
+    """Coordinates (D, N) in a dense tensor (..., *) as indices over (N, *); None where there are none."""
+    count = places.shape[0]
+    if not count or not usable(signature, places):
+        return None
+    entries, (row, step), trailing = places.shape[1:], places.strides, dense.ndim - count
     return [Index(1, places.with_view(entries, (step,), places.offset + d * row), (step, *[0] * trailing),
-                  dense.shape[d], dense.strides[d]) for d in range(places.shape[0])]
+                  dense.shape[d], dense.strides[d]) for d in range(count)]
 
 
 def _spread(signature: Signature) -> Plan | None:
     """Entries (N, *) added up at coordinates (D, N)."""
     values, places = signature.geometries
     out = signature.outputs[0]
-    count = places.shape[0]
-    if not count or not usable(signature, places):
+    indices = _coordinates(signature, places, out)
+    if indices is None:
         return None
-    return added(signature, values.shape, Side(values.strides, 0, values), (0, *out.strides[count:]),
-                 _coordinates(places, out, out.ndim - count))
+    return added(signature, values.shape, Side(values.strides, 0, values),
+                 (0, *out.strides[len(indices):]), indices)
 
 
 def _pick(signature: Signature) -> Plan | None:
     """The elements at coordinates (D, N): (N, *)."""
     x, places = signature.geometries
     out = signature.outputs[0]
-    count = places.shape[0]
-    if not count or not usable(signature, places):
+    indices = _coordinates(signature, places, x)
+    if indices is None:
         return None
-    return reading(signature, out.shape, walked(
-        "read", out.shape, Side(out.strides), Side((0, *x.strides[count:]), 0, x),
-        _coordinates(places, x, x.ndim - count), out.dtype))
+    source = Side((0, *x.strides[len(indices):]), 0, x)
+    return reading(signature, out.shape,
+                   walked("read", out.shape, Side(out.strides), source, indices, out.dtype))
 
 
 TEMPLATES = {"sparse_product": _product, "sparse_spread": _spread, "sparse_pick": _pick}
