@@ -116,6 +116,24 @@ def test_probabilities() -> None:
     check(lambda: torch.bernoulli(torch.rand(40)[::2]))
 
 
+@pytest.mark.parametrize("before", POSITIONS)
+def test_a_probability_that_is_just_drawn(before: int) -> None:
+    """The first of an element's two words is then that of the threshold, and the second one decides."""
+    def drawn_after(draw: Callable[[], Any]) -> Any:
+        torch.manual_seed(11)
+        torch.rand(before).tolist()
+        return draw().tolist()
+
+    n = 700
+    with config.executor("native"):
+        numbers = drawn_after(lambda: torch.rand(n, dtype=torch.float64))
+        for k in (0, 7, 16, 333, 690, n - 1):
+            for p in (numbers[k], numbers[k] + 2.0 ** -53):
+                tosses = drawn_after(lambda p=p: torch.empty(n, dtype=torch.bool).bernoulli_(p))  # type: ignore
+                assert tosses == [x < p for x in numbers]
+                assert tosses[k] == (p > numbers[k])
+
+
 def test_draws_that_follow_each_other() -> None:
     def draw() -> Any:
         parts = [torch.rand(7), torch.randn(20), torch.randn(3), torch.empty(9).bernoulli_(0.5),

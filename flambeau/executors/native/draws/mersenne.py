@@ -19,20 +19,24 @@ threads need little more than half the time of one, and one that makes all of th
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
+from typing import NamedTuple
 
 from ..llvm.build import Function, Module, vector
 from ..llvm.machine import machine
+from ..movement.squares import LINE
 
 BLOCK = 624
 _AHEAD = 397
 _BEFORE = _AHEAD - BLOCK
-_PADDED = BLOCK + 16            # the block and the copy of its first words
+_TWIST = 0x9908B0DF
+_VECTOR = 16                    # words at most
+_PADDED = BLOCK + _VECTOR       # the block and the copy of its first words
 _BLOCKS = 4                     # made at a time
 _BATCH = 64                     # batches but the last have a multiple of so many elements
 PARTS = 2
-_SIXTEENTHS = 9                 # of the elements are in the first part
 QUEUE = (_BLOCKS + 1) * BLOCK + 4 * _BATCH
-SCRATCH = 4 * (_PADDED + QUEUE)
+SCRATCH = 4 * (_PADDED + _VECTOR + QUEUE)
 
 # Bytes from the state's start. A value of a pair of normal numbers may be kept, which a flag tells.
 _LEFT, _NEXT, _KEY, KEPT, IS_KEPT, STATE_BYTES = 8, 16, 24, 5024, 5040, 5056
@@ -45,24 +49,37 @@ BEFORE, AFTER, RESULT, COUNT, LOST, LAST, PLACE, NUMBERS = range(8)
 Formula = Callable[[Function, str, str, str, str], None]
 
 
-def draw_kernel(module: Module, name: str, formula: Formula, per: Callable[[Function], str | int],
-                element: str, count_of: Callable[[Function], str] | None = None,
-                finish: Callable[[Function, str], None] | None = None) -> None:
-    """A kernel that fills ``RESULT`` with elements of LLVM type ``element``; ``per``: words each takes.
+class Draw(NamedTuple):
+    """What a kernel makes of words: elements of LLVM type ``element``, each of ``per`` words.
 
-    It has ``PARTS`` tasks; or one, if ``count_of`` says how many elements there are. ``finish(f, queue)``
-    comes last, when the state after is written.
+    There are two parts, of which the first has ``sixteenths`` of the elements; or one, if ``count_of`` says
+    how many elements there are. ``finish(f, queue)`` comes last, when the state after is written.
+    ``tempers``: whether the queue's words are tempered; else the formula does that with those that it needs.
     """
-    load, following, temper = define_load(module), define_following(module), define_temper_rest(module)
-    pass_over, save = define_following(module, False), define_save(module)
+
+    formula: Formula
+    per: Callable[[Function], str | int]
+    element: str
+    tempers: bool = True
+    sixteenths: int = 9
+    count_of: Callable[[Function], str] | None = None
+    finish: Callable[[Function, str], None] | None = None
+
+
+def draw_kernel(module: Module, name: str, draw: Draw) -> None:
+    """A kernel that fills ``RESULT``, of ``PARTS`` tasks or one."""
+    formula, per, element, tempers, sixteenths, count_of, finish = draw
+    load, temper = define_load(module), define_temper_rest(module, tempers)
+    following = define_following(module, Out.TEMPERED if tempers else Out.RAW)
+    pass_over, save = define_following(module, Out.NONE), define_save(module)
     parameters = [("ptr noalias", "%queue"), ("ptr noalias", "%result"), ("i64", "%first"), ("i64", "%count"),
                   ("ptr noalias readonly", "%words")]
     with module.helper("elements", parameters) as g:
         formula(g, "%queue", "%result", "%first", "%count")
     with module.kernel(name) as f:
-        block, queue = f.scratch, f.at(f.scratch, _PADDED, "i32")
+        block = f.scratch
         result, width = f.word(RESULT, "ptr"), per(f)
-        start, stop, is_last = _part(f) if count_of is None else ("0", count_of(f), "true")
+        start, stop, is_last = _part(f, sixteenths) if count_of is None else ("0", count_of(f), "true")
         position = f.variable("i64", f.run(load, f.word(BEFORE, "ptr"), block))
         with f.when(f.compare("ne", start, 0)):
             there = f.add(position.get(), f.mul(start, width))
@@ -70,6 +87,8 @@ def draw_kernel(module: Module, name: str, formula: Formula, per: Callable[[Func
                 f.run(pass_over, block)
             position.set(f.rem(there, BLOCK))
         there = f.sub(BLOCK, position.get())
+        # Whole batches are whole vectors: behind the block's last words the queue's blocks begin with lines.
+        queue = f.at(f.scratch, f.add(_PADDED, f.rem(position.get(), _VECTOR)), "i32")
         f.run(temper, f.at(block, position.get(), "i32"), there, queue)
         after = f.add(f.word(LOST), f.mul(f.word(LAST), width))
         needed = f.add(f.mul(f.sub(stop, start), width), f.choose(is_last, "i64", after, 0))
@@ -104,62 +123,107 @@ def draw_kernel(module: Module, name: str, formula: Formula, per: Callable[[Func
                 finish(f, queue)
 
 
-def _part(f: Function) -> tuple[str, str, str]:
+def _part(f: Function, sixteenths: int) -> tuple[str, str, str]:
     """The elements of a task, or of both; whether they are the last ones (Note: two parts of a stream)."""
     count = f.word(COUNT)
-    cut = f.emit(f"and i64 {f.div(f.mul(count, _SIXTEENTHS), 16)}, {-_BATCH}")
+    cut = f.emit(f"and i64 {f.div(f.mul(count, sixteenths), 16)}, {-_BATCH}")
     is_first, is_last = f.compare("eq", f.begin, 0), f.compare("eq", f.end, PARTS)
     return f.choose(is_first, "i64", 0, cut), f.choose(is_last, "i64", count, cut), is_last
 
 
 # --- the engine ---------------------------------------------------------------------------------------------
 
-def _words() -> tuple[int, str]:
+def words_at_once() -> tuple[int, str]:
+    """How many words there are in a vector, and its type."""
     lanes = machine().lanes()
     return lanes, vector(lanes, "i32")
 
 
 def _constant(value: int) -> str:
     """A vector of equal words."""
-    lanes, _ = _words()
+    lanes, _ = words_at_once()
     signed = value - (1 << 32) if value >> 31 else value
     return "<" + ", ".join([f"i32 {signed}"] * lanes) + ">"
 
 
-def define_following(module: Module, tempers: bool = True) -> Function:
-    """``following(block, out)``: the next block, and its tempered words; ``pass_over(block)``: it alone."""
-    lanes, kind = _words()
-    parameters = [("ptr noalias", "%block"), *([("ptr noalias", "%out")] if tempers else [])]
-    with module.helper("following" if tempers else "pass_over", parameters) as f:
-        first = _step(f, "0", _AHEAD, tempers)
-        f.write(kind, first, f.at("%block", BLOCK, "i32"))
+class Out(Enum):
+    """What is made of a block's words, beside the block."""
+
+    NONE, RAW, TEMPERED = range(3)
+
+
+def define_following(module: Module, out: Out = Out.TEMPERED) -> Function:
+    """``following(block, out)``: the next block, and a copy of its words; ``pass_over(block)``: it alone."""
+    lanes, kind = words_at_once()
+    parameters = [("ptr noalias", "%block"), *([("ptr noalias", "%out")] if out is not Out.NONE else [])]
+    with module.helper("pass_over" if out is Out.NONE else "following", parameters) as f:
+        step = _Steps(f, out)
+        first = step("0", _AHEAD)
+        f.write(kind, first, f.at("%block", BLOCK, "i32"), 4 * lanes)
         middle = (-_BEFORE - 1) // lanes * lanes + lanes
         with f.loop(lanes, middle, lanes) as i:
-            _step(f, i, _AHEAD, tempers)
+            step(i, _AHEAD)
         with f.loop(middle, BLOCK, lanes) as i:
-            _step(f, i, _BEFORE, tempers)
+            step(i, _BEFORE)
     return f
 
 
-def _step(f: Function, i: str, ahead: int, tempers: bool) -> str:
-    _, kind = _words()
-    place = f.at("%block", i, "i32")
-    this, successor = f.read(kind, place), f.read(kind, f.at(place, 1, "i32"))
-    upper = f.emit(f"and {kind} {this}, {_constant(0x80000000)}")
-    lower = f.emit(f"and {kind} {successor}, {_constant(0x7FFFFFFF)}")
-    joined = f.emit(f"lshr {kind} {f.emit(f'or {kind} {upper}, {lower}')}, {_constant(1)}")
-    odd = f.emit(f"and {kind} {successor}, {_constant(1)}")
-    twist = f.emit(f"and {kind} {f.emit(f'sub {kind} zeroinitializer, {odd}')}, {_constant(0x9908B0DF)}")
-    far = f.read(kind, f.at(place, ahead, "i32"))
-    new = f.emit(f"xor {kind} {f.emit(f'xor {kind} {far}, {joined}')}, {twist}")
-    f.write(kind, new, place)
-    if tempers:
-        f.write(kind, _tempered(f, new), f.at("%out", i, "i32"))
-    return new
+class _Steps:
+    """Writes the steps of a block in their order: a vector of new words each.
+
+    Words that are one further on than a vector lie in two lines. Where vectors are as long as lines, they are
+    put together from two vectors, one of which the step before has read.
+    """
+
+    def __init__(self, f: Function, out: Out) -> None:
+        self.f = f
+        self.out = out
+        self.lanes, self.kind = words_at_once()
+        self.whole = 4 * self.lanes == LINE
+        self.this = f.variable(self.kind, f.read(self.kind, "%block", 4 * self.lanes))
+
+    def __call__(self, i: str, ahead: int) -> str:
+        f, kind, lanes = self.f, self.kind, self.lanes
+        place, this = f.at("%block", i, "i32"), self.this.get()
+        if self.whole:
+            following = f.read(kind, f.at(place, lanes, "i32"), LINE)
+            order = ", ".join(f"i32 {k + 1}" for k in range(lanes))
+            successor = f.emit(f"shufflevector {kind} {this}, {kind} {following}, <{lanes} x i32> <{order}>")
+        else:
+            this = f.read(kind, place, 4 * lanes)
+            successor = f.read(kind, f.at(place, 1, "i32"))
+        joined = f.emit(f"lshr {kind} {self._upper_and_lower(this, successor)}, {_constant(1)}")
+        far = f.read(kind, f.at(place, ahead, "i32"))
+        new = f.emit(f"xor {kind} {f.emit(f'xor {kind} {far}, {joined}')}, {self._twist(successor)}")
+        f.write(kind, new, place, 4 * lanes)
+        if self.whole:
+            self.this.set(following)
+        if self.out is not Out.NONE:
+            f.write(kind, tempered(f, new) if self.out is Out.TEMPERED else new, f.at("%out", i, "i32"))
+        return new
+
+    def _upper_and_lower(self, x: str, y: str) -> str:
+        """The uppermost bits of x with the others of y."""
+        f, kind = self.f, self.kind
+        if self.whole:      # LLVM would take two instructions
+            operands = [x, y, _constant(1 << 31), "228"]    # x where the constant has ones, else y
+            return f.call("llvm.x86.avx512.pternlog.d.512", kind, [kind, kind, kind, "i32"], operands, (3,))
+        upper = f.emit(f"and {kind} {x}, {_constant(1 << 31)}")
+        return f.emit(f"or {kind} {upper}, {f.emit(f'and {kind} {y}, {_constant((1 << 31) - 1)}')}")
+
+    def _twist(self, x: str) -> str:
+        """The matrix's constant where words are odd, else 0."""
+        f, kind, lanes = self.f, self.kind, self.lanes
+        if self.whole:      # looked up by the lowest bits, in one instruction
+            table = ", ".join([f"i32 0, i32 {_TWIST - (1 << 32)}"] * (lanes // 2))
+            return f.call("llvm.x86.avx512.permvar.si.512", kind, [kind, kind], [f"<{table}>", x])
+        odd = f.emit(f"and {kind} {x}, {_constant(1)}")
+        return f.emit(f"and {kind} {f.emit(f'sub {kind} zeroinitializer, {odd}')}, {_constant(_TWIST)}")
 
 
-def _tempered(f: Function, x: str) -> str:
-    _, kind = _words()
+def tempered(f: Function, x: str) -> str:
+    """A vector of words as they are handed out."""
+    _, kind = words_at_once()
     for shift, count, mask in (("lshr", 11, 0xFFFFFFFF), ("shl", 7, 0x9D2C5680), ("shl", 15, 0xEFC60000),
                                ("lshr", 18, 0xFFFFFFFF)):
         moved = f.emit(f"{shift} {kind} {x}, {_constant(count)}")
@@ -167,12 +231,13 @@ def _tempered(f: Function, x: str) -> str:
     return x
 
 
-def define_temper_rest(module: Module) -> Function:
-    """``temper(words, count, out)``; up to a vector more is read and written."""
-    lanes, kind = _words()
+def define_temper_rest(module: Module, tempers: bool = True) -> Function:
+    """``temper(words, count, out)``, or just a copy; up to a vector more is read and written."""
+    lanes, kind = words_at_once()
     parameters = [("ptr noalias readonly", "%from"), ("i64", "%count"), ("ptr noalias", "%out")]
     with module.helper("temper", parameters) as f, f.loop(0, "%count", lanes) as i:
-        f.write(kind, _tempered(f, f.read(kind, f.at("%from", i, "i32"))), f.at("%out", i, "i32"))
+        words = f.read(kind, f.at("%from", i, "i32"))
+        f.write(kind, tempered(f, words) if tempers else words, f.at("%out", i, "i32"))
     return f
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ....random_streams import polynomials as cephes
 from ..llvm.build import Function
-from ..llvm.emitter import FLOAT32, FLOAT64, INT32, INT64, Dtype, literal, memory_type
+from ..llvm.emitter import FLOAT32, FLOAT64, INT32, INT64, Dtype, memory_type
 from ..llvm.expression import Expression, bits_of, compare, constant, convert, select
 from ..llvm.functions import fma, log1p
 from .mersenne import AFTER, BEFORE, COUNT, IS_KEPT, KEPT, NUMBERS, QUEUE, Formula
@@ -34,7 +34,7 @@ def _wide_word(f: Function, queue: str, i: str) -> Expression:
     return Expression(f, turned, _UINT64)
 
 
-def _single(f: Function, queue: str, i: str) -> Expression:
+def single(f: Function, queue: str, i: str) -> Expression:
     """A float32 of [0, 1): the low 24 bits of a word."""
     bits = Expression(f, (_word(f, queue, i) & 0xFFFFFF).register, INT32)  # signed: cheap to convert
     return convert(bits, FLOAT32) * 2.0 ** -24
@@ -45,12 +45,12 @@ def _bits53(f: Function, queue: str, i: str) -> Expression:
     return Expression(f, bits.register, INT64)
 
 
-def _double(f: Function, queue: str, i: str) -> Expression:
+def double(f: Function, queue: str, i: str) -> Expression:
     """A float64 of [0, 1): the low 53 bits of a word of 64."""
     return convert(_bits53(f, queue, i), FLOAT64) * 2.0 ** -53
 
 
-def _number(f: Function, k: int, dtype: Dtype = FLOAT64) -> Expression:
+def number(f: Function, k: int, dtype: Dtype = FLOAT64) -> Expression:
     return Expression(f, f.word(NUMBERS + k, memory_type(dtype)), dtype)
 
 
@@ -71,57 +71,14 @@ def uniform(dtype: Dtype) -> Formula:
     compute = FLOAT64 if dtype == FLOAT64 else FLOAT32
 
     def formula(f: Function, queue: str, result: str, first: str, count: str) -> None:
-        low, high = (convert(_number(f, k), compute) for k in (0, 1))
+        low, high = (convert(number(f, k), compute) for k in (0, 1))
         width = high - low
         start, stop = _held(low, dtype), _held(high, dtype)
         with f.loop(0, count) as i:
-            u = _double(f, queue, i) if compute == FLOAT64 else _single(f, queue, i)
+            u = double(f, queue, i) if compute == FLOAT64 else single(f, queue, i)
             x = _held(fma(u, width, low), dtype)
             _store(f, select(compare("==", x, stop), start, x), result, i, dtype)
     return formula
-
-
-def bernoulli(dtype: Dtype) -> Formula:
-    """Whether 53 bits are below p."""
-    def formula(f: Function, queue: str, result: str, first: str, count: str) -> None:
-        threshold = _threshold(_number(f, 0))
-        with f.loop(0, count) as i:
-            _toss(f, compare("<", _bits53(f, queue, i), threshold), result, i, dtype)
-    return formula
-
-
-def _threshold(p: Expression) -> Expression:
-    """Of all numbers of 53 bits, the share p lies below."""
-    scaled = (p * 2.0 ** 53).intrinsic("ceil")
-    return scaled.emit(f"fptosi double {scaled.register} to i64", INT64)
-
-
-def bernoulli_each(dtype: Dtype, chances: Dtype) -> Formula:
-    """Whether a uniform number is below the probability at the element's place; what is none is reported."""
-    def formula(f: Function, queue: str, result: str, first: str, count: str) -> None:
-        p = f.at(f.word(NUMBERS, "ptr"), first, memory_type(chances))
-        right = f.variable("i1", "true")
-        with f.loop(0, count) as i:
-            u = _double(f, queue, i) if chances == FLOAT64 else _single(f, queue, i)
-            chance = Expression(f, f.load(f.at(p, i, memory_type(chances)), chances), u.dtype)
-            least = compare("<=", constant(chance, 0), chance)
-            most = compare("<=", chance, constant(chance, 1))
-            within = f.emit(f"and i1 {least.register}, {most.register}")
-            right.set(f.emit(f"and i1 {right.get()}, {within}"))
-            _toss(f, compare("<", u, chance), result, i, dtype)
-        with f.otherwise(right.get()):
-            f.write("i64", 1, f.word(NUMBERS + 1, "ptr"), 8)
-    return formula
-
-
-def _toss(f: Function, heads: Expression, result: str, i: str, dtype: Dtype) -> None:
-    kind = memory_type(dtype)
-    one = literal(1, dtype) if kind in ("float", "double") else "0xH3C00" if kind == "half" else "1"
-    if kind == "i16" and dtype.kind not in "iu":
-        one = "16256"  # bfloat16's bits
-    zero = literal(0, dtype) if kind in ("float", "double") else "0xH0000" if kind == "half" else "0"
-    chosen = f.emit(f"select i1 {heads.register}, {kind} {one}, {kind} {zero}")
-    f.write(kind, chosen, f.at(result, i, kind), dtype.itemsize)
 
 
 # --- integers -----------------------------------------------------------------------------------------------
@@ -138,7 +95,7 @@ def integer_words(f: Function) -> str:
 def integers(dtype: Dtype) -> Formula:
     """low + word mod (high - low), in int64, then converted."""
     def formula(f: Function, queue: str, result: str, first: str, count: str) -> None:
-        low = _number(f, 0, INT64)
+        low = number(f, 0, INT64)
         width = Expression(f, f.sub(f.word(NUMBERS + 1), low.register), _UINT64)
         narrow = f.compare("ult", width.register, NARROW)
         with f.when(narrow):
@@ -188,7 +145,7 @@ def full_range(dtype: Dtype, values: int) -> Formula:
 
 def shuffle(f: Function, queue: str, result: str, first: str, count: str) -> None:
     """Steps of Fisher and Yates' shuffle of ``result``'s int32: exchange i and i + word mod (n - i)."""
-    n = _number(f, 0, INT64)
+    n = number(f, 0, INT64)
     with f.loop(0, count) as i:
         step = Expression(f, f.add(first, i), INT64)
         choices = n - step
@@ -208,18 +165,18 @@ def shuffle(f: Function, queue: str, result: str, first: str, count: str) -> Non
 def exponential(dtype: Dtype) -> Formula:
     """(-1 / rate) log1p(-u), in float64."""
     def formula(f: Function, queue: str, result: str, first: str, count: str) -> None:
-        factor = -1.0 / _number(f, 0)
+        factor = -1.0 / number(f, 0)
         with f.loop(0, count) as i:
-            _store(f, _held(log1p(-_double(f, queue, i)) * factor, dtype), result, i, dtype)
+            _store(f, _held(log1p(-double(f, queue, i)) * factor, dtype), result, i, dtype)
     return formula
 
 
 def geometric(dtype: Dtype) -> Formula:
     """ceil(log(u) / log1p(-p)), with the C library's functions."""
     def formula(f: Function, queue: str, result: str, first: str, count: str) -> None:
-        divisor = _of_library(f, "log1p", -_number(f, 0))
+        divisor = _of_library(f, "log1p", -number(f, 0))
         with f.loop(0, count) as i:
-            waits = (_of_library(f, "log", _double(f, queue, i)) / divisor).intrinsic("ceil")
+            waits = (_of_library(f, "log", double(f, queue, i)) / divisor).intrinsic("ceil")
             _store(f, _held(waits, dtype), result, i, dtype)
     return formula
 
@@ -227,9 +184,9 @@ def geometric(dtype: Dtype) -> Formula:
 def cauchy(dtype: Dtype) -> Formula:
     """tan(pi (u - 1/2)) sigma + median, rounded once, with the C library's tangent."""
     def formula(f: Function, queue: str, result: str, first: str, count: str) -> None:
-        median, sigma = _number(f, 0), _number(f, 1)
+        median, sigma = number(f, 0), number(f, 1)
         with f.loop(0, count) as i:
-            tangent = _of_library(f, "tan", (_double(f, queue, i) - 0.5) * math.pi)
+            tangent = _of_library(f, "tan", (double(f, queue, i) - 0.5) * math.pi)
             _store(f, _held(fma(tangent, sigma, median), dtype), result, i, dtype)
     return formula
 
@@ -237,10 +194,10 @@ def cauchy(dtype: Dtype) -> Formula:
 def normal(dtype: Dtype) -> Formula:
     """Box and Muller's pairs in groups of 16, (u, v) -> r cos t, r sin t; then z std + mean, rounded once."""
     def formula(f: Function, queue: str, result: str, first: str, count: str) -> None:
-        mean, std = (convert(_number(f, k), FLOAT32) for k in (0, 1))
+        mean, std = (convert(number(f, k), FLOAT32) for k in (0, 1))
         with f.loop(0, count, 16) as group, f.loop(0, 8) as lane:
             i = f.add(group, lane)
-            u, v = _single(f, queue, i), _single(f, queue, f.add(i, 8))
+            u, v = single(f, queue, i), single(f, queue, f.add(i, 8))
             radius = (_log(1 - u) * -2.0).intrinsic("sqrt")
             sine, cosine = _sine_cosine(v * _TWO_PI)
             _store(f, fma(radius * cosine, std, mean), result, i, dtype)
@@ -267,7 +224,7 @@ def normal_pairs(dtype: Dtype, exponentials: bool) -> Formula:
     The C library's functions, in float64. The last pair's second value lies behind the queue.
     """
     def formula(f: Function, queue: str, result: str, first: str, count: str) -> None:
-        mean, std = _number(f, 0), _number(f, 1)
+        mean, std = number(f, 0), number(f, 1)
         kept = _is_kept(f)
 
         def give(z: Expression, place: str) -> None:
@@ -281,7 +238,7 @@ def normal_pairs(dtype: Dtype, exponentials: bool) -> Formula:
             give(Expression(f, value, FLOAT64), "0")
         with f.loop(0, count) as i:
             place = f.add(kept, f.mul(f.add(first, i), 2))
-            u, v = _double(f, queue, f.mul(i, 2)), _double(f, queue, f.add(f.mul(i, 2), 1))
+            u, v = double(f, queue, f.mul(i, 2)), double(f, queue, f.add(f.mul(i, 2), 1))
             radius = (_of_library(f, "log1p", -v) * -2.0).intrinsic("sqrt")
             angle = u * (2 * math.pi)
             give(radius * _of_library(f, "cos", angle), place)

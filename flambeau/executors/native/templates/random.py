@@ -14,7 +14,8 @@ from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ....random_streams.integers import limit_of
 from ..draws import streams as draws
-from ..draws.mersenne import COUNT, PARTS, SCRATCH, STATE_BYTES, Formula, draw_kernel
+from ..draws import tosses
+from ..draws.mersenne import COUNT, PARTS, SCRATCH, STATE_BYTES, Draw, Formula, draw_kernel
 from ..llvm.build import Function, Module
 from ..llvm.code import kernel
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64, Dtype, memory_type
@@ -45,7 +46,14 @@ def _kernel(make: Callable[..., Formula], arguments: tuple[Any, ...], dtype: Dty
             per: int | Callable[[Function], str]) -> str:
     module = Module()
     width = per if callable(per) else lambda f: per
-    draw_kernel(module, "draw", make(*arguments), width, memory_type(dtype))
+    draw_kernel(module, "draw", Draw(make(*arguments), width, memory_type(dtype)))
+    return module.text()
+
+
+@kernel("toss")
+def _tosses(dtype: Dtype) -> str:
+    module = Module()
+    draw_kernel(module, "toss", tosses.draw(dtype))
     return module.text()
 
 
@@ -98,8 +106,7 @@ def bernoulli(signature: Signature) -> Plan | None:
     if output is None or not _any_real(output.dtype.numpy):
         return None
     dtype = output.dtype.numpy
-    return _plan(signature, _call(signature, _kernel(draws.bernoulli, (dtype,), dtype, 2), [(1, FLOAT64)],
-                                  output.numel))
+    return _plan(signature, _call(signature, _tosses(dtype), [(1, FLOAT64)], output.numel))
 
 
 def _any_real(dtype: Dtype) -> bool:
@@ -116,7 +123,7 @@ def bernoulli_each(signature: Signature) -> Plan | None:
     dtype, kind = output.dtype.numpy, chances.dtype.numpy
     if not _any_real(dtype) or kind not in _FLOATS:
         return None
-    address = _kernel(draws.bernoulli_each, (dtype, kind), dtype, 2 if kind == FLOAT64 else 1)
+    address = _kernel(tosses.bernoulli_each, (dtype, kind), dtype, 2 if kind == FLOAT64 else 1)
     return _plan(signature, _call(signature, address, [], output.numel, chances=chances))
 
 
@@ -180,8 +187,9 @@ def _one_by_one(signature: Signature, exponentials: bool) -> Plan:
 @kernel("pairs")
 def _pairs(dtype: Dtype, exponentials: bool) -> str:
     module = Module()
-    draw_kernel(module, "pairs", draws.normal_pairs(dtype, exponentials), lambda f: 4, memory_type(dtype),
-                draws.pairs_of, draws.keep_second)
+    pairs = draws.normal_pairs(dtype, exponentials)
+    draw_kernel(module, "pairs", Draw(pairs, lambda f: 4, memory_type(dtype), count_of=draws.pairs_of,
+                                      finish=draws.keep_second))
     return module.text()
 
 
@@ -214,7 +222,7 @@ def randperm(signature: Signature) -> Plan | None:
 @kernel("shuffle")
 def _shuffle() -> str:
     module = Module()
-    draw_kernel(module, "shuffle", draws.shuffle, lambda f: 1, "i32", lambda f: f.word(COUNT))
+    draw_kernel(module, "shuffle", Draw(draws.shuffle, lambda f: 1, "i32", count_of=lambda f: f.word(COUNT)))
     return module.text()
 
 
