@@ -9,8 +9,9 @@ from ..operators.creation import zeros_like
 from ..tensor import GradFn, Tensor
 
 
-def batched_grad(roots: Sequence[Tensor], wanted: Sequence[Tensor], grad_outputs: Any, retain_graph: bool
-                 | None, create_graph: bool, allow_unused: bool, materialize_grads: bool) -> tuple[Any, ...]:
+def batched_grad(roots: Sequence[Tensor], wanted: Sequence[Tensor], grad_outputs: Any,
+                 retain_graph: bool | None, create_graph: bool, allow_unused: bool,
+                 materialize_grads: bool) -> tuple[Any, ...]:
     """The gradients for each entry of the first dimension (B, ...) of ``grad_outputs``, stacked: (B, *shape).
 
     The rows of a Jacobian are the gradients for the rows of the identity:

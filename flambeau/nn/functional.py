@@ -46,8 +46,8 @@ def has_torch_function_variadic(*args: Any) -> bool:
 
 def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None:
     """Raise unless ``arg`` is an integer or a pair."""
-    assert isinstance(arg, int) or (isinstance(arg, (list,
-                                                     tuple)) and len(arg) == 2), message.format(arg_name)
+    is_pair = isinstance(arg, (list, tuple)) and len(arg) == 2
+    assert isinstance(arg, int) or is_pair, message.format(arg_name)
 
 
 __all__ = sorted(NAMESPACES["nn.functional"])  # noqa: PLE0605

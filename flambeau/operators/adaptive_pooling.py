@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, layouts
-from ..graph.geometry import contiguous
+from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from .arguments import is_integer, type_in_words
 from .banded import AVERAGES, Band, band_of, banded_product
@@ -126,7 +126,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     return _adaptive_avg(input, output_size, 3)
 
 
-def _adaptive_geometry(operands: Any, attributes: Any) -> Any:
+def _adaptive_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
     x, (sizes,) = operands[0], attributes
     shape = (*x.shape[:x.ndim - len(sizes)], *sizes)
     if len(sizes) == 3:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtypes import LOW_PRECISION
+from ..graph.geometry import Geometry
 from ..graph.operator import Rows
 from ..tensor import Tensor, record, state
 from ..tensor.inplace import write
@@ -26,7 +27,7 @@ from .normalization import (
 from .registry import api
 
 
-def _batch_norm_geometry(operands: Any, attributes: Any) -> Any:
+def _batch_norm_geometry(operands: Any, attributes: Any) -> tuple[Geometry, ...]:
     return with_statistics(operands[0], (operands[0].shape[1],))
 
 

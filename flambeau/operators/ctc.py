@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..graph.geometry import contiguous
+from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from ..tensor.batching import by_example
 from ..tensor.construct import from_array
@@ -108,7 +108,7 @@ def _backward(scores: Any, symbols: Any, input_lengths: Any, target_lengths: Any
     return beta
 
 
-def _loss_geometry(operands: Any, attributes: Any) -> Any:
+def _loss_geometry(operands: Any, attributes: Any) -> Geometry:
     x = operands[0]
     return contiguous((x.shape[1],), x.dtype, x.device)
 

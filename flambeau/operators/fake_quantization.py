@@ -6,13 +6,13 @@ from typing import Any
 
 from .. import dtypes
 from ..dtypes import FLOATING, SCALAR_NAMES
-from ..graph.geometry import contiguous
+from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from .definition import operand_dtype, operator
 from .registry import api
 
 
-def _geometry(operands: Any, attributes: Any) -> Any:
+def _geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
     x = operands[0]
     return contiguous(x.shape, x.dtype, x.device), contiguous(x.shape, dtypes.bool_, x.device)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
-from ..graph.geometry import contiguous
+from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record, state
 from .definition import operand_dtype, operator
 from .memory_formats import gradient_like, in_format_of
@@ -23,7 +23,7 @@ from .normalization import (
 from .registry import api
 
 
-def _geometry(operands: Any, attributes: Any) -> Any:
+def _geometry(operands: Any, attributes: Any) -> tuple[Geometry, ...]:
     return with_statistics(operands[0], (operands[0].shape[0], attributes[0]))
 
 
@@ -40,7 +40,7 @@ def GROUP_NORM(m: Any, input: Any, weight: Any, bias: Any, eps: Any, groups: int
     return result, m.reshape(mean, (batch, groups)), m.reshape(rstd, (batch, groups))
 
 
-def _backward_geometry(operands: Any, attributes: Any) -> Any:
+def _backward_geometry(operands: Any, attributes: Any) -> tuple[Geometry, ...]:
     x, mean = operands[1], operands[3]
     channels = contiguous((x.shape[1],), mean.dtype, x.device)
     return like_input(x), channels, channels

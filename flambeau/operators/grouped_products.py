@@ -42,9 +42,8 @@ def grouped_mm(mat_a: Tensor, mat_b: Tensor, *, offs: Any = None, bias: Any = No
                out_dtype: Any = None) -> Tensor:
     """Products of groups of rows or columns that end at ``offs`` (G), as in a mixture of experts.
 
-    (N, K) by (G, K, M) gives (N, M), each group of rows by its own matrix; (G, N, K) by (K, M) gives (N,
-                                                                                                       M) by
-    groups of columns; (N, K) by (K, M) splits K and gives (G, N, M); (G, N, K) by (G, K, M) is ``bmm``.
+    (N, K) by (G, K, M) gives (N, M), each group of rows by its own matrix; (G, N, K) by (K, M) gives (N, M)
+    by groups of columns; (N, K) by (K, M) splits K and gives (G, N, M); (G, N, K) by (G, K, M) is ``bmm``.
 
     >>> import flambeau as torch
     >>> weights = torch.stack([torch.eye(4), 2 * torch.eye(4)])

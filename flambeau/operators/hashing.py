@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..graph.geometry import contiguous
+from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from .axes import normalize_dims, reduced_shape
 from .definition import operator
@@ -17,7 +17,7 @@ from .out import Out
 from .registry import api
 
 
-def _hash_geometry(operands: Any, attributes: Any) -> Any:
+def _hash_geometry(operands: Any, attributes: Any) -> Geometry:
     g, (dims, keepdim) = operands[0], attributes
     return contiguous(reduced_shape(g.shape, dims, keepdim), dtypes.uint64, g.device)
 

@@ -40,7 +40,7 @@ def _check_normalized_shape(x: Tensor, shape: Any, weight: Any, bias: Any) -> tu
     return wanted
 
 
-def _layer_norm_geometry(operands: Any, attributes: Any) -> Any:
+def _layer_norm_geometry(operands: Any, attributes: Any) -> tuple[Geometry, ...]:
     x, weight = operands[0], operands[1] if isinstance(operands[1], Geometry) else None
     small = contiguous(statistics_shape(x.shape, attributes[0]), statistics_in(x, weight), x.device)
     return contiguous(x.shape, x.dtype, x.device), small, small

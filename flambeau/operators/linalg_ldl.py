@@ -15,7 +15,7 @@ import numpy as np
 from .. import dtypes, return_types
 from ..dtypes import SCALAR_NAMES
 from ..executors.interpreter import lapack
-from ..graph.geometry import contiguous
+from ..graph.geometry import Geometry, contiguous
 from ..tensor import Tensor, record
 from .definition import broadcast_shapes, operator
 from .linalg_support import (
@@ -106,7 +106,7 @@ def _factor(A: Any, hermitian: bool) -> tuple[Any, int]:
     return pivots, info
 
 
-def _factor_geometry(operands: Any, attributes: Any) -> Any:
+def _factor_geometry(operands: Any, attributes: Any) -> tuple[Geometry, ...]:
     g = operands[0]
     return (
         same_by_columns(g),
@@ -202,7 +202,7 @@ def _solve(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
     return X
 
 
-def _solve_geometry(operands: Any, attributes: Any) -> Any:
+def _solve_geometry(operands: Any, attributes: Any) -> Geometry:
     LD, _, B = operands
     batch = broadcast_shapes([LD.shape[:-2], B.shape[:-2]])
     return by_columns((*batch, *B.shape[-2:]), B.dtype, B.device)

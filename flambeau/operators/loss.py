@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..graph.geometry import contiguous
+from ..graph.geometry import Geometry, contiguous
 from ..graph.recent import Recent
 from ..tensor import Tensor, composed, record, record_pair
 from ..tensor.warned import warn
@@ -48,7 +48,7 @@ def reduce_loss(loss: Tensor, reduction: str) -> Tensor:
 
 # --- negative log likelihood --------------------------------------------------------------------------------
 
-def _nll_geometry(operands: Any, attributes: Any) -> Any:
+def _nll_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
     x, target = operands[:2]
     reduction = attributes[1]
     loss = contiguous(target.shape if reduction == "none" else (), x.dtype, x.device)
@@ -85,7 +85,7 @@ def NLL_LOSS(m: Any, input: Any, target: Any, weight: Any, ignore_index: int, re
     return (losses.sum() / total if reduction == "mean" else losses.sum()), total
 
 
-def _nll_backward_geometry(operands: Any, attributes: Any) -> Any:
+def _nll_backward_geometry(operands: Any, attributes: Any) -> Geometry:
     return contiguous(attributes[2], attributes[3], operands[0].device)
 
 

@@ -33,7 +33,7 @@ def statistics_shape(shape: Any, dims: Dims) -> Dims:
     return tuple(1 if d in dims else n for d, n in enumerate(shape))
 
 
-def _normalize_geometry(operands: Any, attributes: Any) -> Any:
+def _normalize_geometry(operands: Any, attributes: Any) -> tuple[Geometry, ...]:
     x = operands[0]
     small = contiguous(statistics_shape(x.shape, attributes[0]), arithmetic_dtype(x.dtype), x.device)
     return contiguous(x.shape, x.dtype, x.device), small, small
@@ -60,7 +60,7 @@ def normalize(m: Any, input: Any, eps: Any, dims: Dims, squared: bool) -> Any:
     return centred, mean, rstd
 
 
-def _backward_geometry(operands: Any, attributes: Any) -> Any:
+def _backward_geometry(operands: Any, attributes: Any) -> Geometry:
     grad, x = operands[:2]
     if attributes[0][:1] == (0,) and 1 not in attributes[0]:    # of a batch: channels last where x is
         return suggested_geometry(grad.shape, x, grad.dtype)

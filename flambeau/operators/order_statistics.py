@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, return_types
+from ..graph.geometry import Geometry
 from ..tensor import Tensor, check_dim, record
 from ..tensor.batching import BatchedTensor
 from . import ties
@@ -135,7 +136,7 @@ def _median_all_kernel(m: Any, input: Any, dims: Any, keepdim: bool, ignore_nan:
     return flat[_median_position(m, flat, 0, ignore_nan)[0]] if flat.size else m.nan
 
 
-def _median_all_geometry(operands: Any, attributes: Any) -> Any:
+def _median_all_geometry(operands: Any, attributes: Any) -> Geometry:
     return reduction_geometry(operands, (*attributes[:2], operands[0].dtype))
 
 

@@ -43,7 +43,7 @@ def pooled_extents(space: Ints, kernel: Ints, stride: Ints, padding: Ints, dilat
 
 # --- maxima -------------------------------------------------------------------------------------------------
 
-def _max_geometry(operands: Any, attributes: Any) -> Any:
+def _max_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
     x, extents = operands[0], attributes[4]
     shape = (*x.shape[:x.ndim - len(extents)], *extents)
     dims = len(extents)
@@ -140,8 +140,12 @@ def POOL_SCATTER(m: Any, grad: Any, indices: Any, space: Ints, dims: int) -> Any
     return np.bincount(flat, wide, rows * size).reshape(*lead, *space)
 
 
-@operator("pool_gather", lambda operands, attributes: contiguous(operands[1].shape, operands[0].dtype,
-                                                                operands[0].device))
+def _gathered_geometry(operands: Any, attributes: Any) -> Geometry:
+    values, positions = operands
+    return contiguous(positions.shape, values.dtype, values.device)
+
+
+@operator("pool_gather", _gathered_geometry)
 def POOL_GATHER(m: Any, input: Any, indices: Any, dims: int) -> Any:
     """Values of (..., *space) at flattened positions (..., *extents)."""
     lead = input.shape[:input.ndim - dims]

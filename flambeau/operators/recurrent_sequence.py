@@ -59,7 +59,7 @@ def _batch(state: Any) -> int:
 
 # --- LSTM ---------------------------------------------------------------------------------------------------
 
-def _lstm_geometry(operands: Any, attributes: Any) -> Any:
+def _lstm_geometry(operands: Any, attributes: Any) -> tuple[Geometry, ...]:
     w_hh, w_hr = operands[5], operands[8]
     state_of, output_of, kept = _layer_geometry(operands, 2)
     keeps, width, cells = attributes[1], w_hh.shape[1], w_hh.shape[0] // 4
@@ -81,7 +81,7 @@ def _lstm_kernel(m: Any, input: Any, sizes: Any, h0: Any, c0: Any, w_ih: Any, w_
     return kernels.lstm(m, input, sizes, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, batch, reverse, keeps)
 
 
-def _lstm_backward_geometry(operands: Any, attributes: Any) -> Any:
+def _lstm_backward_geometry(operands: Any, attributes: Any) -> tuple[Geometry, ...]:
     gates, before, w_hh, w_hr = operands[4:]
     _, batch, _ = attributes
     cells, width = before.shape[1], w_hh.shape[1]
@@ -124,7 +124,7 @@ def _lstm(grad_name: str) -> Operator:
 
 # --- GRU ----------------------------------------------------------------------------------------------------
 
-def _gru_geometry(operands: Any, attributes: Any) -> Any:
+def _gru_geometry(operands: Any, attributes: Any) -> tuple[Geometry, ...]:
     state_of, output_of, kept = _layer_geometry(operands, 1)
     keeps, width = attributes[1], operands[4].shape[1]
     return output_of(width), state_of(width), kept(4 * width, keeps), kept(width, keeps)
@@ -136,7 +136,7 @@ def _gru_kernel(m: Any, input: Any, sizes: Any, h0: Any, w_ih: Any, w_hh: Any, b
     return kernels.gru(m, input, sizes, h0, w_ih, w_hh, b_ih, b_hh, batch, reverse, keeps)
 
 
-def _gru_backward_geometry(operands: Any, attributes: Any) -> Any:
+def _gru_backward_geometry(operands: Any, attributes: Any) -> tuple[Geometry, ...]:
     before, w_hh = operands[4:]
     _, batch, _ = attributes
     rows, width = before.shape
@@ -174,7 +174,7 @@ def _gru(grad_name: str) -> Operator:
 
 # --- plain --------------------------------------------------------------------------------------------------
 
-def _rnn_geometry(operands: Any, attributes: Any) -> Any:
+def _rnn_geometry(operands: Any, attributes: Any) -> tuple[Geometry, ...]:
     state_of, output_of, kept = _layer_geometry(operands, 1)
     keeps, width = attributes[1], operands[4].shape[1]
     return output_of(width), state_of(width), kept(width, keeps), kept(width, keeps)
@@ -186,7 +186,7 @@ def _rnn_kernel(m: Any, input: Any, sizes: Any, h0: Any, w_ih: Any, w_hh: Any, b
     return kernels.rnn(m, input, sizes, h0, w_ih, w_hh, b_ih, b_hh, batch, reverse, keeps, rectified)
 
 
-def _rnn_backward_geometry(operands: Any, attributes: Any) -> Any:
+def _rnn_backward_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
     outputs, w_hh = operands[3:]
     width = w_hh.shape[1]
     return (contiguous(outputs.shape, w_hh.dtype, w_hh.device),

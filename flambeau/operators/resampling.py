@@ -155,6 +155,20 @@ def _require_integers(size: Any) -> None:
                         f"int], but got size with types {[type(n) for n in size]}")
 
 
+def _check_options(mode: str, size: Any, scale_factor: Any, align_corners: Any, recompute: Any) -> None:
+    """Raise for options of ``interpolate`` that exclude one another, whatever the input is."""
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError("align_corners option can only be set with the interpolating modes: linear | "
+                             "bilinear | bicubic | trilinear")
+    elif align_corners is not None and not isinstance(align_corners, bool):
+        raise TypeError(f"align_corners must be bool, not {type(align_corners).__name__}")
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if recompute and size is not None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+
+
 @api("nn.functional")
 def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
                 align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
@@ -168,16 +182,7 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     >>> torch.nn.functional.interpolate(torch.tensor([[[1., 3.]]]), scale_factor=2.)
     tensor([[[1., 1., 3., 3.]]])
     """
-    if mode in ("nearest", "area", "nearest-exact"):
-        if align_corners is not None:
-            raise ValueError("align_corners option can only be set with the interpolating modes: linear | "
-                             "bilinear | bicubic | trilinear")
-    elif align_corners is not None and not isinstance(align_corners, bool):
-        raise TypeError(f"align_corners must be bool, not {type(align_corners).__name__}")
-    if size is not None and scale_factor is not None:
-        raise ValueError("only one of size or scale_factor should be defined")
-    if recompute_scale_factor and size is not None:
-        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    _check_options(mode, size, scale_factor, align_corners, recompute_scale_factor)
     dims = input.dim() - 2
     _require_integers(size)
     if isinstance(size, (list, tuple)):

@@ -187,8 +187,8 @@ def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
 def getitem(self: Any, key: Any) -> Any:
     """Indexing with integers and whole dimensions."""
     keys = list(key) if isinstance(key, tuple) else [key]
-    if Ellipsis in [k for k in keys if k is Ellipsis]:
-        at = next(i for i, k in enumerate(keys) if k is Ellipsis)
+    at = next((i for i, k in enumerate(keys) if k is Ellipsis), None)
+    if at is not None:
         keys[at:at + 1] = [slice(None)] * (self.ndim - len([k for k in keys if k is not None]) + 1)
     if len([k for k in keys if k is not None]) > self.ndim:
         raise IndexError(f"too many indices for tensor of dimension {self.ndim}")
