@@ -15,7 +15,7 @@ import pytest
 import flambeau
 from flambeau import config, nn
 from flambeau.executors.native.programs import known as programs
-from flambeau.executors.native.programs import outline, planning, program, segment
+from flambeau.executors.native.programs import outline, planning, program, segment, team
 from flambeau.executors.native.programs.layout import Shelf
 from flambeau.nn import functional as F
 
@@ -204,6 +204,33 @@ def test_values_die_with_their_tensors() -> None:
         _train(4, "native")
         gc.collect()
         assert sum(type(x) is Node for x in gc.get_objects()) <= before
+
+
+@pytest.mark.parametrize(("size", "rounds", "calls"), [(64, 160, False), (1 << 19, 2, True)])
+def test_helpers_are_called_to_large_steps_alone(monkeypatch: pytest.MonkeyPatch, size: int, rounds: int,
+                                                 calls: bool) -> None:
+    called: list[int] = []
+    opening = team.Team.open
+    monkeypatch.setattr(team.Team, "open", lambda *found: called.append(1) or opening(*found))
+    x = flambeau.arange(size) / size
+    w = flambeau.eye(64) * 0.5
+    before = flambeau.get_num_threads()
+    flambeau.set_num_threads(2)
+    try:
+        with config.executor("native"):
+            for _ in range(6):
+                y = x.view(-1, 64)
+                for _ in range(rounds):
+                    y = (y @ w).softmax(1).cumsum(1)
+                found = y.sum().item()
+    finally:
+        flambeau.set_num_threads(before)
+    with config.executor("interpreter"):
+        y = x.view(-1, 64)
+        for _ in range(rounds):
+            y = (y @ w).softmax(1).cumsum(1)
+        assert found == pytest.approx(y.sum().item(), rel=1e-4)
+    assert bool(called) == calls
 
 
 def test_an_outline_tells_graphs_apart() -> None:

@@ -67,7 +67,7 @@ def glance_at(outline: Outline, program: Program) -> Glance:
     if tables is None or not isinstance(segment, Segment):
         return none
     glance = _method("glance", _memory(tables, segment, len(outline.forms)))
-    return glance if segment.is_short else _helped(glance, segment)
+    return _helped(glance, segment) if segment.is_shared else glance
 
 
 class Ahead:

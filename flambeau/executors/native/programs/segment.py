@@ -51,7 +51,7 @@ class Segment:
 
     __slots__ = ("form", "after", "signatures", "_plans", "scratch", "nanoseconds", "memory", "address",
                  "header", "_statuses", "_arena_offsets", "_numbers", "fresh", "_new", "reused", "_alone",
-                 "_values", "is_short")
+                 "_values", "is_short", "is_shared")
 
     def __init__(self, form: Skeleton, plans: list[Plan], signatures: Sequence[Signature],
                  layout: Layout) -> None:
@@ -95,6 +95,12 @@ class Segment:
         self._alone = [UNHELD + 1] * len(form.owned)
         self._values = _NO_VALUES
         self.is_short = self.nanoseconds < SHARED
+        self.is_shared = not self.is_short and self._has_large_steps()
+
+    def _has_large_steps(self) -> bool:
+        """Whether any step has tasks for several threads: without one, helpers would be woken for nothing."""
+        steps = self.memory[runtime.PROGRAM_WORDS:self.form.patches_at].reshape(-1, runtime.STEP_WORDS)
+        return bool((steps[:, runtime.TASKS] > steps[:, runtime.GRAIN]).any())
 
     @property
     def plans(self) -> list[Plan]:
@@ -215,7 +221,7 @@ class Segment:
     def _go(self) -> bool:
         """Bind the arrays and run, with helpers where that pays; whether they could be bound."""
         header = self.header
-        if not settings.kernel_times and settings.threads == 1:
+        if not settings.kernel_times and (settings.threads == 1 or not self.is_shared):
             return self._bound(_start)
         if not self._bound(_native("bind")):
             return False
