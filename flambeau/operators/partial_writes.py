@@ -20,8 +20,7 @@ def _geometry(operands: Any, attributes: Any) -> Geometry:
     part: Geometry = attributes[0].infer((g,), attributes[1])
     if part.shape != src.shape:
         raise RuntimeError("expected src to have a size equal to the slice of self. src size = "
-                           f"{list(src.shape)}, slice size "
-                           f"= {list(part.shape)}")
+                           f"{list(src.shape)}, slice size = {list(part.shape)}")
     return dense_like(g.shape, g, g.dtype)
 
 

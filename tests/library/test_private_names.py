@@ -12,5 +12,7 @@ def test_segment_reduce(torch: ModuleType) -> None:
 
 def test_mutation_of_switches(torch: ModuleType) -> None:
     allow = getattr(torch.backends, "__allow_nonbracketed_mutation")
+    before = torch.backends.cudnn.deterministic
     with allow():
-        torch.backends.cudnn.deterministic = torch.backends.cudnn.deterministic
+        torch.backends.cudnn.deterministic = before
+    assert torch.backends.cudnn.deterministic is before

@@ -283,11 +283,12 @@ def _backward(signature: Signature, kind: str) -> Plan | None:
     grad_c = layer.operands[2] if has_cells else _Operand(0, None)
     sizes, gates = layer.operands[2 + has_cells:4 + has_cells]
     before = gates if kind in ("tanh", "relu") else layer.operands[4 + has_cells]
-    w_hh = layer.operands[7 if has_cells else 4 if before is gates else 5]
     if has_cells:
         w_hh, w_hr = layer.operands[6:8]
         if w_hr.is_given:
             return None
+    else:
+        w_hh = layer.operands[4 if before is gates else 5]
     steps, batch, reverse = signature.attributes[:3]
     height, width = w_hh.geometry.shape
     rows = signature.outputs[0].shape[0]
