@@ -11,7 +11,7 @@ from ..engine import user_site
 from ..operators.creation import zeros_like
 from ..tensor import Tensor, state
 from ..tensor.batching import any_batched, levels, rules
-from ..tensor.overrides import handle_torch_function, has_torch_function
+from ..tensor.overrides import active, handle_torch_function, has_torch_function
 from ..tensor.tape import GradFn
 from ..tensor.warned import warn_once
 from .accumulating import accumulate_grad
@@ -19,8 +19,9 @@ from .batched import batched_grad
 from .engine import Walk, reachable_to
 from .formal import reached_from
 from .grad_mode import set_grad_enabled
-from .starting import inputs_of, outputs_of, place_of, start_of, starting_gradients
-from .templates import TemplateWalk, may_replay
+from .readings import tensor
+from .starting import inputs_of, outputs_of, place_of, start_of, starting_gradients, tensors_of
+from .templates import TemplateWalk, accumulate_all, along_route, may_replay, start_of_route
 
 _CYCLE = (
     "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
@@ -43,10 +44,12 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     """
     if create_graph is not False or not (retain_graph is None or retain_graph.__class__ is bool):
         create_graph, retain_graph = _flags(create_graph, retain_graph)
-    relevant = (*_each(tensors), *_each(inputs))
-    if has_torch_function(relevant):
-        return handle_torch_function(backward, relevant, tensors, grad_tensors=grad_tensors,
-                                     retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
+    roots: Any = None if active() or inputs is not None else tensors_of(tensors)
+    if roots is None:
+        relevant = (*_each(tensors), *_each(inputs))
+        if has_torch_function(relevant):
+            return handle_torch_function(backward, relevant, tensors, grad_tensors=grad_tensors,
+                                         retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
     if state.transforms or levels:
         raise RuntimeError(_TRANSFORMED)
     if grad_variables is not None:
@@ -55,7 +58,8 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         if grad_tensors is not None:
             raise RuntimeError(_BOTH)
         grad_tensors = grad_variables
-    roots = outputs_of(tensors)
+    if roots is None:
+        roots = outputs_of(tensors)
     if inputs is not None:
         inputs = inputs_of(inputs, "backward")
     grads = starting_gradients(roots, grad_tensors)
@@ -86,22 +90,24 @@ def _each(values: Any) -> list[Any]:
     return [x for x in several if not getattr(x, "_sparse", False)]
 
 
-def _new_walk(retain: bool, create_graph: bool) -> Walk:
-    return TemplateWalk(retain) if may_replay(create_graph) else Walk(retain, create_graph)
-
-
 def _walk(roots: Sequence[Tensor], grads: Sequence[Any], retain: bool, create_graph: bool) -> None:
-    walk = _new_walk(retain, create_graph)
+    replays = may_replay(create_graph)
     starts = tuple([start_of(root) for root in roots])
     before = state.enabled, state.site, state.starts, state.selective
     recorded_at = state.site or user_site()
     try:    # set inside: Ctrl-C may fall between any two function calls
         state.enabled, state.site, state.starts, state.selective = create_graph, recorded_at, starts, False
+        known = start_of_route(starts, grads) if replays else None
+        if known is not None:
+            reached = along_route(*known, (recorded_at, retain, active(), None))
+            if reached is not None:
+                accumulate_all(reached)
+                return
+        walk = TemplateWalk(retain, known and known[0]) if replays else Walk(retain, create_graph)
         for start, grad in zip(starts, grads):
             if start is not None:
                 walk.give(start, grad)
-        if not walk.follows():
-            walk.run()
+        walk.run()
         walk.finish()
     finally:
         # A pass that is over holds nothing of its graph.
@@ -125,12 +131,15 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     """
     if create_graph is not False or not (retain_graph is None or retain_graph.__class__ is bool):
         create_graph, retain_graph = _flags(create_graph, retain_graph)
-    relevant = (*_each(outputs), *_each(inputs))
-    if has_torch_function(relevant):
-        return handle_torch_function(grad, relevant, outputs, inputs, grad_outputs=grad_outputs,
-                                     retain_graph=retain_graph, create_graph=create_graph,
-                                     only_inputs=only_inputs, allow_unused=allow_unused,
-                                     is_grads_batched=is_grads_batched, materialize_grads=materialize_grads)
+    roots: Any = None if active() else tensors_of(outputs)
+    wanted: Any = None if roots is None else tensors_of(inputs)
+    if not wanted:
+        relevant = (*_each(outputs), *_each(inputs))
+        if has_torch_function(relevant):
+            return handle_torch_function(
+                grad, relevant, outputs, inputs, grad_outputs=grad_outputs, retain_graph=retain_graph,
+                create_graph=create_graph, only_inputs=only_inputs, allow_unused=allow_unused,
+                is_grads_batched=is_grads_batched, materialize_grads=materialize_grads)
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but "
                          "got: allow_unused=False.")
@@ -140,13 +149,14 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
                       "accumulate gradient for other parts of the graph, please use "
                       "torch.autograd.backward.", FutureWarning,
                       stacklevel=2)
-    roots, wanted = outputs_of(outputs), inputs_of(inputs, "grad")
+    if not wanted:
+        roots, wanted = outputs_of(outputs), inputs_of(inputs, "grad")
     if levels and any_batched((*roots, *wanted)):
         options = {"retain_graph": retain_graph, "create_graph": create_graph, "allow_unused": allow,
                    "materialize_grads": materialize_grads}
         return rules.grad(grad, roots, wanted, grad_outputs, options)
     # The gradients of sparse tensors are those of their entries (Note: sparse tensors).
-    if any(isinstance(x, Tensor) and x._sparse for x in wanted):
+    if any([isinstance(x, Tensor) and x._sparse for x in wanted]):  # noqa: C419
         entries = [x._entries if x._sparse else x for x in wanted]
         theirs = grad(roots, entries, grad_outputs, retain_graph, create_graph, True, allow, is_grads_batched,
                       materialize_grads)
@@ -155,7 +165,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
         return batched_grad(roots, wanted, grad_outputs, retain_graph, create_graph, allow, materialize_grads)
     starting = starting_gradients(roots, grad_outputs)
     for x in wanted:
-        if isinstance(x, Tensor) and not x.requires_grad:
+        if isinstance(x, Tensor) and not (x._requires_grad or x.requires_grad):
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     found = _gradients_of(roots, starting, wanted, create_graph if retain_graph is None else retain_graph,
                           create_graph)
@@ -165,8 +175,10 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
 def _filled_up(found: Sequence[Any], wanted: Sequence[Any], roots: Sequence[Tensor], allow: bool,
                materialize: bool, create_graph: bool) -> tuple[Any, ...]:
     """What ``grad`` gives: zeros where a gradient is undefined, an error where nothing leads to an input."""
+    if all([one is not None for one in found]):  # noqa: C419
+        return tuple(found)
     results = []
-    reached = reached_from(map(start_of, roots)) if any(one is None for one in found) else set()
+    reached = reached_from(map(start_of, roots))
     for i, (x, one) in enumerate(zip(wanted, found)):
         if one is None and (place_of(x) or id(x)) in reached:
             one = zeros_like(x, requires_grad=create_graph)
@@ -182,37 +194,43 @@ def _filled_up(found: Sequence[Any], wanted: Sequence[Any], roots: Sequence[Tens
 def _gradients_of(roots: Sequence[Tensor], grads: Sequence[Any], inputs: Sequence[Tensor], retain: bool,
                   create_graph: bool, runs_inputs: bool = False) -> list[Any]:
     """``runs_inputs``: what computed the inputs runs as well, though nothing further is asked for."""
-    walk = _new_walk(retain, create_graph)
-    targets: set[Any] = set()
-    places = [place_of(x) for x in inputs]
-    for x, place in zip(inputs, places):
-        if place is None:
-            targets.add(id(x))
-        else:
-            walk.capture[place] = None
-            targets.add(place[0])
+    replays = may_replay(create_graph)
+    places = [None if isinstance(x, Tensor) and x._grad_fn is None and x._base is None else place_of(x)
+              for x in inputs]
+    are_leaves = places.count(None) == len(places)
+    targets: set[Any] = {*map(id, inputs)} if are_leaves \
+        else {id(x) if place is None else place[0] for x, place in zip(inputs, places)}
     starts = tuple([start_of(root) for root in roots])
-    before = state.enabled, state.site, state.starts, state.selective
     recorded_at = state.site or user_site()
+    known = start_of_route(starts, grads) if replays and are_leaves else None
+    if known is not None:
+        reached = along_route(*known, (recorded_at, retain, active(), targets))
+        if reached is not None:
+            found = {id(leaf): gradient for leaf, gradient in reached}
+            return [_hooked(x, tensor(found.get(id(x))), create_graph, runs_inputs) for x in inputs]
+    walk = TemplateWalk(retain, known and known[0]) if replays else Walk(retain, create_graph)
+    walk.capture = {place: None for place in places if place is not None}
+    before = state.enabled, state.site, state.starts, state.selective
     try:    # set inside: Ctrl-C may fall between any two function calls
         state.enabled, state.site, state.starts, state.selective = create_graph, recorded_at, starts, True
         for start, g in zip(starts, grads):
             if start is not None:
                 walk.give(start, g)
-        if walk.capture or not walk.follows(targets):
-            walk.wanted = _leading_to(starts, targets, runs_inputs)
-            walk.run()
+        walk.wanted = _leading_to(starts, targets, runs_inputs)
+        walk.run()
     finally:
         # A pass that is over holds nothing of its graph.
         state.enabled, state.site, state.starts, state.selective = before
-    results = []
-    for x, place in zip(inputs, places):
-        found = walk.leaf_gradient(x) if place is None else walk.capture[place]
-        if found is not None and place is None and x._hooks is not None and not runs_inputs:
-            with set_grad_enabled(create_graph):
-                found = x._hooks.run(found)
-        results.append(found)
-    return results
+    return [_hooked(x, walk.leaf_gradient(x), create_graph, runs_inputs) if place is None
+            else walk.capture[place] for x, place in zip(inputs, places)]
+
+
+def _hooked(leaf: Tensor, found: Any, create_graph: bool, runs_inputs: bool) -> Any:
+    """The gradient of a leaf, after its hooks where they are not to run later."""
+    if found is None or leaf._hooks is None or runs_inputs:
+        return found
+    with set_grad_enabled(create_graph):
+        return leaf._hooks.run(found)
 
 
 def _leading_to(starts: Sequence[Any], targets: set[Any], with_targets: bool) -> set[Any]:

@@ -88,10 +88,6 @@ class Walk:
             return sum_with_sparse(have, grad)
         return sum_of(have, grad)
 
-    def follows(self, wanted: set[int] | None = None) -> bool:
-        """Whether it took a shorter way, which a pass by rules has not."""
-        return False
-
     def run(self) -> None:
         """Run until nothing waits."""
         while self.heap:

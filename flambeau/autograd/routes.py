@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from .. import dtypes
 from ..executors import native
@@ -36,12 +36,9 @@ _LONGEST = 15_000   # GradFns of a forward that may have one
 Stop = tuple[GradFn, Sequence[Gradient | None], Template]
 
 
-class Pass(Protocol):
-    """What a route has to know of the pass that is asked for (see ``TemplateWalk``)."""
-
-    site: Any
-    retain: bool
-    unusual: bool
+# What a route has to know of the pass that is asked for: its site, whether it retains what was kept, whether
+# a saved tensor may be of a class that overrides, and which leaves it may reach (by id; None: any).
+Pass = tuple[Any, bool, bool, set[Any] | None]
 
 
 def numbers_of(fn: GradFn) -> Any:
@@ -57,12 +54,13 @@ class Route:
 
     ``stops``: of each GradFn which of those found so far it is, its class, plan and numbers, where its edges
     lead (number of the edge, of the output, and which of those found; -1 for nowhere) and what it kept.
-    ``leaves``: which of those found, place and reading of its gradient. ``steps``: signature and operands of
-    each node. The rest is as in ``Template``. ``comparer`` and ``recorder``: native code that does what
-    ``_compare`` and ``_record`` do, for a route that was followed once.
+    ``ends``: which of those found are the leaves, and ``gradients``: place and reading of each one's.
+    ``steps``: signature and operands of each node. The rest is as in ``Template``. ``comparer`` and
+    ``recorder``: native code that does what ``_compare`` and ``_record`` do, for a route that was followed
+    once.
     """
 
-    __slots__ = ("stops", "aliases", "constants", "steps", "leaves", "comparer", "recorder")
+    __slots__ = ("stops", "aliases", "constants", "steps", "ends", "gradients", "comparer", "recorder")
 
     def __init__(self, stops: list[Any], aliases: list[tuple[int, int]], constants: list[Any],
                  steps: list[tuple[Signature, list[int]]], leaves: list[tuple[int, int, Reading]]) -> None:
@@ -70,36 +68,47 @@ class Route:
         self.aliases = aliases
         self.constants = constants
         self.steps = steps
-        self.leaves = leaves
+        self.ends = [at for at, _, _ in leaves]
+        self.gradients = [(place, reading) for _, place, reading in leaves]
         self.comparer: Any = None
         self.recorder: Any = None
 
-    def follow(self, fn: GradFn, gradient: Gradient, asked: Pass,
-               wanted: set[int] | None) -> list[tuple[Tensor, Gradient]] | None:
+    def follow(self, fn: GradFn, node: Node, asked: Pass) -> list[tuple[Tensor, Gradient]] | None:
         """Record a pass from ``fn``; leaves with their gradients. None, and nothing done, if it differs.
 
-        So it does if it reaches a leaf that is not ``wanted`` (by id; None: all are).
+        So it does if it reaches a leaf that is not wanted.
         """
-        flow: list[Any] = [gradient[0]]
-        if self.comparer is None or asked.unusual:
-            found = self._compare(fn, flow, asked.unusual)
+        site, retain, unusual, wanted = asked
+        flow: list[Any] = [node]
+        if self.comparer is None or unusual:
+            found = self._compare(fn, flow, unusual)
+            if found is None:
+                return None
         else:
-            found, kept = self.comparer(fn) or (None, ())
+            compared = self.comparer(fn)
+            if compared is None:
+                return None
+            found, kept = compared
             flow += kept
-        if found is None or not self._ends_alike(found, flow) or (
-                wanted is not None and not wanted.issuperset([id(found[at]) for at, _, _ in self.leaves])):
+        leaves = [found[at] for at in self.ends]
+        ids = {*map(id, leaves)}
+        if len(ids) != len(leaves) or (wanted is not None and not ids <= wanted) \
+                or (wanted is None and not all([isinstance(x, Tensor) for x in leaves])):  # noqa: C419
             return None
+        for a, b in self.aliases:
+            if flow[a] is not flow[b]:
+                return None
         flow += self.constants
         if self.recorder is None:
-            self._record(flow, asked.site)
+            self._record(flow, site)
         else:
-            flow.append(asked.site)
+            flow.append(site)
             flow[-1:] = self.recorder(flow)
-        if not asked.retain:
+        if not retain:
             for stop in self.stops:
                 if stop[2].frees:
                     found[stop[0]].saved = None
-        return [(found[at], (flow[place], reading)) for at, place, reading in self.leaves]
+        return [(leaf, (flow[place], read)) for leaf, (place, read) in zip(leaves, self.gradients)]
 
     def _record(self, flow: list[Any], site: Any) -> None:
         """Make the nodes, here; where there is native code for that, next time there."""
@@ -141,12 +150,6 @@ class Route:
                 return None
         return found
 
-    def _ends_alike(self, found: list[Any], flow: list[Any]) -> bool:
-        """Whether what is to be a leaf is one, each another one, and what was one node still is."""
-        leaves = [found[at] for at, _, _ in self.leaves]
-        return len(set(map(id, leaves))) == len(leaves) and all(isinstance(x, Tensor) for x in leaves) \
-            and all(flow[a] is flow[b] for a, b in self.aliases)
-
 
 class Start:
     """What is known of passes that start at GradFns of one plan, with gradients that are read alike."""
@@ -160,11 +163,10 @@ class Start:
         self.length = 0             # how many GradFns were made during the last pass's forward
         self.comes_again = False    # whether the last pass was as long as the one before, and by templates
 
-    def follow(self, fn: GradFn, gradient: Gradient, asked: Pass,
-               wanted: set[int] | None) -> list[tuple[Tensor, Gradient]] | None:
+    def follow(self, fn: GradFn, node: Node, asked: Pass) -> list[tuple[Tensor, Gradient]] | None:
         """Record a pass by one of the routes; None if it follows none."""
         for route in self.routes:
-            reached = route.follow(fn, gradient, asked, wanted)
+            reached = route.follow(fn, node, asked)
             if reached is not None:
                 self.misses, self.tries = 0, _TRIES
                 return reached

@@ -34,6 +34,15 @@ def leaf_or_edge(x: Any) -> Any:
     return x.node.variable if isinstance(x, GradientEdge) and isinstance(x.node, AccumulateGrad) else x
 
 
+def tensors_of(value: Any) -> tuple[Tensor, ...] | None:
+    """A tensor, or several in a list or tuple, if there is nothing else among them."""
+    if isinstance(value, Tensor):
+        return (value,)
+    if value.__class__ is not list and value.__class__ is not tuple:
+        return None
+    return tuple(value) if all([isinstance(x, Tensor) for x in value]) else None  # noqa: C419
+
+
 def outputs_of(value: Any) -> tuple[Any, ...]:
     """``outputs`` of grad, ``tensors`` of backward: a tuple of tensors and edges."""
     outputs = (value,) if isinstance(value, (Tensor, GradientEdge)) else tuple(value)
@@ -65,8 +74,8 @@ def place_of(x: Any) -> tuple[GradFn, int] | None:
     """The node and output number at which the gradient of an input arrives; None for a leaf."""
     if isinstance(x, GradientEdge):
         return x.node, x.output_nr
-    fn = x.grad_fn
-    return None if fn is None else (fn, x.output_nr)
+    fn = x._grad_fn if x._base is None else x.grad_fn
+    return None if fn is None else (fn, x._output_nr)
 
 
 def geometry_of(root: Any) -> Geometry:
@@ -88,9 +97,12 @@ def starting_gradients(roots: Sequence[Any], given: Any) -> list[Tensor]:
 
 
 def _starting_gradient(root: Any, given: Any, i: int) -> Tensor:
-    if isinstance(root, Tensor) and (not root.requires_grad or edge(root) is None):
+    if isinstance(root, Tensor) and not (root._requires_grad and root._base is None) \
+            and (not root.requires_grad or edge(root) is None):
         raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
     g = geometry_of(root)
+    if given.__class__ is Tensor and given._geometry.shape == g.shape and given._geometry.dtype is g.dtype:
+        return given
     if given is None:
         if g.numel != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")

@@ -19,6 +19,7 @@ leaves everything to the ordinary engine, which is what to step through in a deb
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any
@@ -34,7 +35,7 @@ from ..tensor.tape import GradFn
 from .accumulating import accumulate_grad, lies_as
 from .engine import SWAPPED, Walk, gradients, sum_of
 from .readings import Gradient, Reading, copies, reading, sums, tensor, travelling, travelling_all, turns
-from .routes import Start, Stop, numbers_of, start_at
+from .routes import Pass, Start, Stop, numbers_of, start_at
 from .tracing import Template, Tracing, take_kept
 
 _nodes = pending.nodes
@@ -61,7 +62,30 @@ def _is_part(read: Reading) -> bool:
 def may_replay(create_graph: bool) -> bool:
     """Whether templates may be used in a backward pass (Note: backward templates)."""
     return settings.backward_templates and not (
-        create_graph or settings.eager or state.anomaly or state.inference or overrides.modes or levels)
+        create_graph or settings.eager or (state.watched and state.anomaly) or state.inference
+        or overrides.modes or levels)
+
+
+def start_of_route(starts: Sequence[Any], grads: Sequence[Tensor]) -> tuple[Start, GradFn, Node] | None:
+    """What is known of passes that start so, and where this one does; None where it starts in several places.
+
+    Templates may be used in it (Note: routes).
+    """
+    if len(starts) != 1 or swapped or not settings.check_at:
+        return None
+    fn = starts[0]
+    if not isinstance(fn, GradFn) or fn.plan is None:
+        return None
+    gradient = travelling(grads[0])
+    return None if gradient is None else (start_at(fn.plan, gradient[1]), fn, gradient[0])
+
+
+def along_route(start: Start, fn: GradFn, node: Node, asked: Pass) -> list[tuple[Tensor, Gradient]] | None:
+    """Leaves with their gradients, of a whole pass that a route has recorded; None if there is none."""
+    reached = start.follow(fn, node, asked) if start.routes else None
+    if reached is not None and len(_nodes) > settings.check_at:
+        check_budget()
+    return reached
 
 
 class TemplateWalk(Walk):
@@ -69,37 +93,15 @@ class TemplateWalk(Walk):
 
     __slots__ = ("site", "unusual", "start", "stops", "by_templates")
 
-    def __init__(self, retain: bool) -> None:
+    def __init__(self, retain: bool, start: Start | None) -> None:
         super().__init__(retain, False)
         self.site: Any = None
         # whether a saved tensor may be of a class that overrides, or a tensor have got another's contents
         self.unusual = overrides.active() or bool(swapped)
-        self.start: Start | None = None         # (Note: routes)
-        self.stops: list[Stop] | None = None    # those passed, if the pass is to be kept
+        self.start = start      # (Note: routes)
+        # those passed, if the pass is to be kept
+        self.stops: list[Stop] | None = [] if start is not None and start.wants_stops() else None
         self.by_templates = True                # whether all were
-
-    def follows(self, wanted: set[int] | None = None) -> bool:
-        """Record the whole pass by a route, if there is one that reaches only leaves ``wanted`` (by id).
-
-        None: it may reach any (Note: routes).
-        """
-        self.site = state.site
-        if len(self.heap) != 1 or self.leaf_results or swapped or self.site is None or not settings.check_at:
-            return False
-        (fn, grads), = self.waiting.values()
-        alone = grads[0] is not None and all(x is None for x in grads[1:])
-        gradient = travelling(grads[0]) if alone else None
-        if fn.plan is None or gradient is None:
-            return False
-        self.start = start = start_at(fn.plan, gradient[1])
-        reached = start.follow(fn, gradient, self, wanted)
-        if reached is None:
-            self.stops = [] if start.wants_stops() else None
-            return False
-        self.leaf_results = {id(leaf): (leaf, found) for leaf, found in reached}
-        if len(_nodes) > settings.check_at:
-            check_budget()
-        return True
 
     def run(self) -> None:
         """Run until nothing waits, GradFn by GradFn."""
@@ -262,10 +264,15 @@ class TemplateWalk(Walk):
 
     def finish(self) -> None:
         """Accumulate what reached leaves into their ``.grad``."""
-        for leaf, grad in self.leaf_results.values():
-            if leaf._requires_grad:
-                if grad.__class__ is tuple and leaf._grad is None and leaf._hooks is None \
-                        and lies_as(grad[1].geometry, leaf._geometry):
-                    leaf._grad = tensor(grad)  # nobody else has this storage
-                else:
-                    accumulate_grad(leaf, tensor(grad), False)
+        accumulate_all(self.leaf_results.values())
+
+
+def accumulate_all(reached: Iterable[tuple[Tensor, Any]]) -> None:
+    """Accumulate gradients, on their way or tensors, into the ``.grad`` of leaves."""
+    for leaf, grad in reached:
+        if leaf._requires_grad:  # not detached since
+            if grad.__class__ is tuple and leaf._grad is None and leaf._hooks is None \
+                    and lies_as(grad[1].geometry, leaf._geometry):
+                leaf._grad = tensor(grad)  # nobody else has this storage
+            else:
+                accumulate_grad(leaf, tensor(grad), False)

@@ -207,6 +207,29 @@ def test_gradients_of_some_leaves(followed: list[bool]) -> None:
         torch.autograd.grad(m.loss(), [m.a, m.b, m.c, m.d, unused])
 
 
+def test_inputs_however_they_are_given(followed: list[bool]) -> None:
+    m = _followed_model()
+    leaves = [m.a, m.b, m.c, m.d]
+    with config.backward_templates(False):
+        expected = [g.tolist() for g in torch.autograd.grad(m.loss(), leaves)]
+    followed.clear()
+    again = torch.autograd.grad(m.loss(), (x for x in [*leaves[::-1], m.a]))
+    assert [g.tolist() for g in again] == [*expected[::-1], expected[0]]
+    again[0].add_(1)
+    again[3].add_(1)    # of the two of one input each has its own
+    assert again[4].tolist() == expected[0]
+    handle = m.b.register_hook(lambda g: g * 2)
+    hooked = torch.autograd.grad((m.loss(),), tuple(leaves), (torch.tensor(1.0),))
+    handle.remove()
+    assert [hooked[0].tolist(), (hooked[1] / 2).tolist(), hooked[3].tolist()] \
+        == [expected[0], expected[1], expected[3]]
+    assert followed == [True, True]
+    with pytest.raises(RuntimeError, match="Mismatch in shape"):
+        torch.autograd.grad(m.loss(), leaves, torch.ones(1))
+    scaled = torch.autograd.grad(m.loss(), m.d, torch.tensor(1.0, dtype=torch.float64))
+    assert scaled[0].dtype is torch.float32
+
+
 def test_leaf_that_is_an_output(followed: list[bool]) -> None:
     x, y = torch.ones((), requires_grad=True), torch.ones(2, requires_grad=True)
     for _ in range(6):
