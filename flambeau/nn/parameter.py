@@ -11,6 +11,7 @@ from ..autograd import no_grad
 from ..operators.arguments import type_in_words
 from ..tensor import Tensor
 from ..tensor.overrides import disabled_torch_function
+from ..tensor.record import plain_classes
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
@@ -117,6 +118,9 @@ class Buffer(Tensor, metaclass=_MarkedTensorType):
         marked.persistent = persistent
         marked._is_buffer = True
         return marked
+
+
+plain_classes += Parameter, Buffer
 
 
 def _rebuild_parameter(

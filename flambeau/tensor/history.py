@@ -20,7 +20,7 @@ from .tensor import Tensor
 
 _new = object.__new__
 _LIBRARY = __file__.rsplit("/", 2)[0]
-_NO_GRADIENT: Any = TapePlan((), (), True, GradFn)
+NO_GRADIENT: Any = TapePlan((), (), True, GradFn)
 
 
 def tape_plan(signature: Signature, wanted: int, count: int) -> TapePlan:
@@ -40,14 +40,14 @@ def _made_plan(signature: Signature, needs: tuple[bool, ...]) -> TapePlan:
     """Which operands and outputs the rules for these operands keep."""
     operator = signature.operator
     if signature.single and signature.outputs[0].dtype.category < dtypes.FLOATING:
-        return _NO_GRADIENT
+        return NO_GRADIENT
     if operator.grad_class.__class__ is str:
         operator.grad_class = grad_class(operator.grad_class)
     if operator.variadic_derivative is not None:
         return TapePlan(needs, (), signature.single, operator.grad_class)
     rules = [d for d in operator.derivatives for i in d.operands if needs[i]]
     if not rules:
-        return _NO_GRADIENT
+        return NO_GRADIENT
     kept = dict.fromkeys([k for d in rules for k in d.keeps])
     frees = any(d.frees(signature.geometries) for d in rules)
     return TapePlan(needs, tuple(kept), signature.single, operator.grad_class, frees)
@@ -85,7 +85,7 @@ def attach(operator: Operator, signature: Signature, operands: Sequence[Any],
     plan = signature.tape_plans.get(wanted)
     if plan is None:
         plan = tape_plan(signature, wanted, len(operands))
-    if plan is _NO_GRADIENT:
+    if plan is NO_GRADIENT:
         return
     made: GradFn = _new(plan.grad_class)
     made.sequence = next_sequence()
@@ -128,7 +128,7 @@ def attach_one(signature: Signature, x: Tensor, out: Tensor) -> None:
     plan = signature.tape_plans.get(1)
     if plan is None:
         plan = tape_plan(signature, 1, 1)
-    if plan is _NO_GRADIENT:
+    if plan is NO_GRADIENT:
         return
     made: GradFn = _new(plan.grad_class)
     made.signature = signature
@@ -163,7 +163,7 @@ def attach_scaled(signature: Signature, x: Tensor, number: Any, out: Tensor) -> 
     plan = signature.tape_plans.get(1)
     if plan is None:
         plan = tape_plan(signature, 1, 2)
-    if plan is _NO_GRADIENT:
+    if plan is NO_GRADIENT:
         return
     made: GradFn = _new(plan.grad_class)
     made.signature = signature
@@ -210,7 +210,7 @@ def attach_two(signature: Signature, a: Tensor, b: Tensor, out: Tensor) -> None:
     plan = signature.tape_plans.get(wanted)
     if plan is None:
         plan = tape_plan(signature, wanted, 2)
-    if plan is _NO_GRADIENT:
+    if plan is NO_GRADIENT:
         return
     made: GradFn = _new(plan.grad_class)
     made.sequence = next_sequence()
@@ -272,7 +272,7 @@ def attach_three(signature: Signature, a: Tensor, b: Tensor, c: Tensor | None, o
     plan = signature.tape_plans.get(wanted)
     if plan is None:
         plan = tape_plan(signature, wanted, 3)
-    if plan is _NO_GRADIENT:
+    if plan is NO_GRADIENT:
         return
     made: GradFn = _new(plan.grad_class)
     made.sequence = next_sequence()

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..config import settings
 from ..engine.look import check_budget, snapshot
+from ..executors import native
 from ..graph import pending
 from ..graph.geometry import Geometry
 from ..graph.node import Node, constant, plain_numbers
@@ -44,6 +45,10 @@ _taker: Any = None          # who is asked before an operator is recorded, which
 _short: Any = None          # the same for one operand or two, who decides what is not to be asked again
 _computers: list[Any] = []  # who computes it, if nobody intercepts: both, once for each thread that wants it
 ABSENT = object()           # in the place of a second operand
+# Classes of tensors, beside ``Tensor``, whose hot fields are what they seem; and whether, as nobody is asked,
+# native code may record (Note: native recording).
+plain_classes: list[type] = []
+switch: Any = np.ones(1, np.int64)
 
 
 def intercept(with_them: list[Any]) -> None:
@@ -65,8 +70,16 @@ def _settle() -> None:
     global _signatures, _taker, _short
     _taker, _short = (interceptors[-1], None) if interceptors else [(None, None), *_computers][-1]
     _signatures = signatures if _taker is None else _bare
+    switch[0] = _taker is None
 
 
+
+def _record_natively() -> None:
+    from .native_record import begin  # the native executor has imported llvmlite
+    begin()
+
+
+native.on_return.append(_record_natively)
 _new = object.__new__
 _append = pending.nodes.append
 _nodes = pending.nodes

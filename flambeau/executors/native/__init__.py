@@ -78,6 +78,8 @@ book: Any = _NoBook
 # ``run`` does; None if it is not: then nothing was done. On an interrupt the nodes not yet computed are in
 # the other list, last one first, if they are not pending any more.
 replay: Callable[..., list[Node] | None] = _no_replay
+# What others do once a graph has come back and is known by a glance: more of them will.
+on_return: list[Callable[[], None]] = []
 
 
 def head_starts() -> Any:

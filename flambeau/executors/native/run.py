@@ -17,6 +17,7 @@ from ...graph.node import Node
 from .. import interpreter
 from ..freed import keep_freed_memory
 from ..measure import ran
+from . import on_return
 from .programs.glance import ahead_of, glance_at, none
 from .programs.known import Entry, book, is_strange, moved, program_of, replays
 from .programs.moving import settle_nodes
@@ -125,6 +126,8 @@ def _replay(entry: Entry, pending: list[Node], live: list[Node],
         newcomers.returned(site)
         entry.glance = glance_at(outline, entry.program)
         book.enter(entry.signatures[::-1], entry, entry.glance)
+        while on_return:
+            on_return.pop()()
     return failed
 
 

@@ -1,0 +1,128 @@
+"""What native code that records has of Python: objects, functions, and where the fields of objects lie.
+
+Its memory is two 64-bit words: the addresses of the table of objects and functions, and of ``switch``.
+"""
+
+from __future__ import annotations
+
+from types import CodeType
+from typing import Any
+
+from ..config import settings
+from ..executors.native.llvm.build import Function
+from ..executors.native.programs.objects import SIZE_AT, TYPE_AT, ObjectCode, slot_of
+from ..graph.node import Node, Signature
+from ..graph.storage import Storage
+from .attributes import Handle
+from .tape import GradFn, TapePlan
+
+PYTHON, SWITCH = range(2)
+(NONE, TRUE, FALSE, EMPTY, ZERO, ONE, BOOL_TYPE, INT_TYPE, FLOAT_TYPE, COMPLEX_TYPE, TUPLE_TYPE, LIST_TYPE,
+ NODE, STORAGE, TENSOR, PARAMETER, BUFFER, SIGNATURES, PENDING, SETTINGS, STATE, MEMBERS, ENABLED,
+ INFERRING, WATCHED, SITE, IS_LIBRARY, OFFSET, OUTPUT_NUMBER, INFERENCE, NO_GRADIENT, SEQUENCE, FRAME,
+ USER_FRAME, CHECK_BUDGET, ATTACH, RECORD, RECORD_ONE, RECORD_PAIR, RECORD_SCALED, RECORD_THREE, HOLD,
+ LET_GO, NEW_TUPLE, NEW_OBJECT, NEW_TENSOR, APPEND, FIND, ATTRIBUTE, IS_TRUE, EQUAL, AS_INTEGER,
+ NEW_INTEGER, NEXT, CALL, CODE_OF, CALLER_OF, FORGET) = range(58)
+FUNCTIONS = {
+    HOLD: "Py_IncRef", LET_GO: "Py_DecRef", NEW_TUPLE: "PyTuple_New", NEW_OBJECT: "PyType_GenericAlloc",
+    APPEND: "PyList_Append", FIND: "PyDict_GetItemWithError", ATTRIBUTE: "PyObject_GetAttr",
+    IS_TRUE: "PyObject_IsTrue", EQUAL: "PyObject_RichCompareBool", AS_INTEGER: "PyLong_AsLongLong",
+    NEW_INTEGER: "PyLong_FromLongLong", NEXT: "PyIter_Next", CALL: "PyObject_Vectorcall",
+    CODE_OF: "PyFrame_GetCode", CALLER_OF: "PyFrame_GetBack", FORGET: "PyErr_Clear",
+}
+# Where fields lie, by the name of what has them.
+Slots = tuple[tuple[str, int], ...]
+_FIELDS: tuple[tuple[Any, tuple[str, ...]], ...] = (
+    (Node, ("signature", "operands", "value", "site")),
+    (Storage, ("node", "version", "exposed", "geometry", "owner")),
+    (Handle, ("_storage", "_geometry", "_requires_grad", "_grad_fn", "_counter", "_base", "_base_version")),
+    (Signature, ("usual", "outputs", "tape_plans")),
+    (TapePlan, ("kept", "single", "grad_class")),
+    (GradFn, ("signature", "plan", "numbers", "edges", "saved", "sequence", "hooks", "trace")),
+    (CodeType, ("co_filename",)),
+    (type(settings), ("check_at",)),
+)
+
+
+def slots() -> Slots:
+    """The fields that native code reads and writes."""
+    return tuple([(f"{kind.__name__}.{name}", slot_of(kind, name))
+                  for kind, names in _FIELDS for name in names])
+
+
+class RecordingCode(ObjectCode):
+    """A function that records; ``failed`` is what it gives where Python raised an error."""
+
+    def __init__(self, f: Function, fields: Slots, failed: str | int = "null",
+                 memory: str = "%memory") -> None:
+        super().__init__(f, memory, PYTHON)
+        self.fields = dict(fields)
+        self.failed = failed
+
+    def field(self, x: str, name: str) -> str:
+        """What a field of an object refers to; null where it was never set."""
+        return self.get(x, self.fields[name])
+
+    def set(self, x: str, name: str, value: str) -> None:
+        """Let a field of a new object have a reference that is this function's own."""
+        self.f.write("ptr", value, self.f.at(x, self.fields[name], "i8"), 8)
+
+    def share(self, x: str, name: str, value: str) -> None:
+        """The same for a reference of its own."""
+        self.tell(HOLD, value)
+        self.set(x, name, value)
+
+    def replace(self, x: str, name: str, value: str) -> None:
+        """Let a field have a reference that is this function's own, instead of another."""
+        before = self.field(x, name)
+        self.set(x, name, value)
+        self.tell(LET_GO, before)
+
+    def missing(self, x: str) -> str:
+        return self.f.emit(f"icmp eq ptr {x}, null")
+
+    def need(self, x: str, *owned: str) -> None:
+        """Where there is no ``x``, Python has raised an error: let go of what is owned."""
+        with self.f.when(self.missing(x)):
+            for one in owned:
+                self.tell(LET_GO, one)
+            self.f.give(self.failed)
+
+    def either(self, *conditions: str) -> str:
+        found, *others = conditions
+        for one in others:
+            found = self.f.emit(f"or i1 {found}, {one}")
+        return found
+
+    def both(self, *conditions: str) -> str:
+        found, *others = conditions
+        for one in others:
+            found = self.f.emit(f"and i1 {found}, {one}")
+        return found
+
+    def is_type(self, kind: str, *types: int) -> str:
+        return self.either(*[self.same(kind, self.object(k)) for k in types])
+
+    def is_tensor(self, x: str) -> str:
+        """Whether it is a tensor whose fields nobody has overridden."""
+        return self.is_type(self.get(x, TYPE_AT), TENSOR, PARAMETER, BUFFER)
+
+    def is_on(self) -> str:
+        """Whether nobody is to be asked before an operator is recorded."""
+        return self.equal(self.get(self.word(SWITCH, "ptr"), 0, "i64"), 1)
+
+    def forget(self) -> None:
+        """Forget an error that Python may have raised."""
+        self.f.effect(f"call void {self.object(FORGET)}()")
+
+    def size(self, x: str) -> str:
+        return self.get(x, SIZE_AT, "i64")
+
+    def find(self, table: str, key: int, default: int) -> str:
+        """What a dictionary has for a string, or else this object."""
+        found = self.call(FIND, f"ptr {table}, ptr {self.object(key)}")
+        return self.f.choose(self.missing(found), "ptr", self.object(default), found)
+
+    def item(self, items: str, i: str | int) -> str:
+        """An element of an array of references."""
+        return self.f.read("ptr", self.f.at(items, i, "ptr"), 8)

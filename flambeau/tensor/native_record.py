@@ -1,0 +1,298 @@
+"""Native code that records an operation, as ``record`` and its short ways do.
+
+Note: native recording. A program that trains spends most of a short step's time recording it. Once a graph
+has come back, native code takes the place of ``record``, ``record_one``, ``record_pair``, ``record_scaled``
+and ``record_three``: for an operation whose signature is known, with one result, of tensors of this library's
+own classes that nobody outside sees, it makes the same objects in the same order. Anything else it hands on
+to the function whose place it took, before it has done anything.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from operator import index
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from ..config import settings
+from ..executors.native.llvm.build import Function, Module
+from ..executors.native.llvm.code import kernels
+from ..executors.native.llvm.effort import Effort
+from ..executors.native.programs.glance import node_layout_is_known
+from ..executors.native.programs.objects import (
+    DATA_AT,
+    ITEMS_AT,
+    SIZE_AT,
+    TUPLE_AT,
+    TYPE_AT,
+    Method,
+    address_of,
+    table_of,
+)
+from ..graph import pending
+from ..graph.node import Node
+from ..graph.site import is_library_file, user_frame
+from ..graph.storage import Storage
+from . import history, native_code, native_history, native_objects
+from .native_code import RecordingCode, Slots
+from .signing import signatures
+from .tape import INFERENCE, next_sequence, state
+from .tensor import Tensor
+
+record: Any = sys.modules[f"{__package__}.record"]     # the module, whose name its function has here
+_WITH_KEYWORDS = 0x80 | 0x02    # how such a function takes its arguments: an array, and names of keywords
+_NEW = 65                       # the number of the slot that makes an object (Py_tp_new)
+_MOST = 32                      # operands
+_kept: dict[str, Any] = {}      # for ever, since native code refers to it
+# What is recorded natively: the function, how many operands its arguments are, whether attributes may follow.
+_WAYS = (("record_one", native_code.RECORD_ONE, 1, True), ("record_pair", native_code.RECORD_PAIR, 2, True),
+         ("record_scaled", native_code.RECORD_SCALED, 2, True),
+         ("record_three", native_code.RECORD_THREE, 3, False))
+
+
+def begin() -> None:
+    """Let native code record from now on, wherever the package has the names of what records."""
+    if "begun" in _kept or not settings.backward_templates or not node_layout_is_known():
+        return
+    _kept["begun"] = True
+    instead = native_ways()
+    for name, module in [*sys.modules.items()]:
+        if name.partition(".")[0] == _PACKAGE:
+            known = vars(module)
+            for key, value in [*known.items()]:
+                if value.__class__ is FunctionType and value in instead:
+                    known[key] = instead[value]
+
+
+def native_ways() -> dict[Any, Any]:
+    """``record`` and its short ways in Python, and what is native instead of each."""
+    if "methods" not in _kept:
+        _kept["python"] = python = _python()
+        memory = np.array([address_of(python), address_of(record.switch)], np.int64)
+        functions = entries(native_code.slots())
+        _kept["methods"] = [(at, Method(name.encode(), index(functions[name]), _WITH_KEYWORDS, None))
+                            for name, at, *_ in (("record", native_code.RECORD), *_WAYS)]
+        _kept["ways"] = {_kept["objects"][at]: method.of(memory) for at, method in _kept["methods"]}
+    found: dict[Any, Any] = _kept["ways"]
+    return found
+
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+def _python() -> Any:
+    of = native_code
+    counted: Any = next_sequence
+    kinds = [*record.plain_classes, Tensor, Tensor]
+    objects = {
+        of.NONE: None, of.TRUE: True, of.FALSE: False, of.EMPTY: (), of.ZERO: 0, of.ONE: 1, of.BOOL_TYPE:
+        bool, of.INT_TYPE: int, of.FLOAT_TYPE: float, of.COMPLEX_TYPE: complex, of.TUPLE_TYPE: tuple,
+        of.LIST_TYPE: list, of.NODE: Node, of.STORAGE: Storage, of.TENSOR: Tensor, of.PARAMETER: kinds[0],
+        of.BUFFER: kinds[1], of.SIGNATURES: signatures, of.PENDING: pending.nodes, of.SETTINGS: settings,
+        of.STATE: state, of.MEMBERS: "__dict__", of.ENABLED: "enabled", of.INFERRING: "inference",
+        of.WATCHED: "watched", of.SITE: "site", of.IS_LIBRARY: is_library_file, of.OFFSET: "f_lasti",
+        of.OUTPUT_NUMBER: "_output_nr", of.INFERENCE: INFERENCE, of.NO_GRADIENT: history.NO_GRADIENT,
+        of.SEQUENCE: counted.__self__, of.FRAME: sys._getframe, of.USER_FRAME: user_frame, of.CHECK_BUDGET:
+        record.check_budget, of.ATTACH: history.attach, of.RECORD: record.record,
+        **{at: vars(record)[name] for name, at, *_ in _WAYS},
+    }
+    _kept["objects"] = objects
+    table = table_of(objects, {**of.FUNCTIONS, of.NEW_TENSOR: "PyType_GetSlot"})
+    slot_of_type = ctypes.pythonapi.PyType_GetSlot
+    slot_of_type.restype, slot_of_type.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_int)
+    table[of.NEW_TENSOR] = slot_of_type(object, _NEW)
+    return table
+
+
+def _signature(module: Module, fields: Slots) -> Function:
+    """The signature of an operation; null, without an error, where it is not recorded here."""
+    of = native_code
+    with module.helper("signature_of", [("ptr", "%memory"), ("ptr", "%operator"), ("ptr", "%operands"),
+                                        ("i64", "%count"), ("ptr", "%attributes")], "ptr") as f:
+        c = RecordingCode(f, fields)
+        key = c.call(of.NEW_TUPLE, f"i64 {f.add('%count', 2)}")
+        with f.when(c.missing(key)):
+            c.forget()
+            f.give("null")
+        for k, given in enumerate(("%operator", "%attributes")):
+            c.tell(of.HOLD, given)
+            f.write("ptr", given, f.at(key, TUPLE_AT + 8 * k, "i8"), 8)
+        with f.loop(0, "%count") as i:
+            x = c.item("%operands", i)
+            kind = c.get(x, TYPE_AT)
+            part, suits = f.variable("ptr", kind), f.variable("i1", "false")
+            tensor = c.is_tensor(x)
+            with f.when(tensor):
+                part.set(c.field(x, "Handle._geometry"))
+                storage = c.field(x, "Handle._storage")
+                suits.set(c.same(c.get(storage, TYPE_AT), c.object(of.STORAGE)))
+                with f.when(suits.get()):
+                    suits.set(c.same(c.field(storage, "Storage.exposed"), c.object(of.FALSE)))
+            with f.otherwise(tensor):
+                number = c.is_type(kind, of.FLOAT_TYPE, of.INT_TYPE, of.BOOL_TYPE, of.COMPLEX_TYPE)
+                suits.set(c.either(number, c.same(x, c.object(of.NONE))))
+            with f.otherwise(suits.get()):
+                c.tell(of.LET_GO, key)
+                f.give("null")
+            c.tell(of.HOLD, part.get())
+            f.write("ptr", part.get(), f.at(f.at(key, i, "ptr"), TUPLE_AT + 16, "i8"), 8)
+        signature = c.call(of.FIND, f"ptr {c.object(of.SIGNATURES)}, ptr {key}")
+        c.tell(of.LET_GO, key)
+        with f.when(c.missing(signature)):
+            c.forget()
+            f.give("null")
+        usual = c.same(c.field(signature, "Signature.usual"), c.object(of.TRUE))
+        f.give(f.choose(usual, "ptr", signature, "null"))
+    return f
+
+
+def _taped(module: Module, fields: Slots) -> Function:
+    """Give a result its history, or the mark of inference mode: 1, or 0 where Python has raised an error."""
+    of, theirs = native_code, native_history
+    wants = theirs.wants(module, fields)
+    attach = theirs.attach(module, fields, wants)
+    with module.helper("taped", [("ptr", "%memory"), ("ptr", "%operator"), ("ptr", "%signature"),
+                                 ("ptr", "%operands"), ("i64", "%count"), ("ptr", "%out")], "i64") as f:
+        c = RecordingCode(f, fields, 0)
+        members = c.call(of.ATTRIBUTE, f"ptr {c.object(of.STATE)}, ptr {c.object(of.MEMBERS)}")
+        c.need(members)
+        enabled = c.same(c.find(members, of.ENABLED, of.TRUE), c.object(of.TRUE))
+        inferring = c.same(c.find(members, of.INFERRING, of.FALSE), c.object(of.TRUE))
+        watched = c.same(c.find(members, of.WATCHED, of.FALSE), c.object(of.TRUE))
+        c.tell(of.LET_GO, members)
+        with f.otherwise(enabled):
+            with f.when(inferring):
+                c.tell(of.HOLD, c.object(of.INFERENCE))
+                c.replace("%out", "Handle._counter", c.object(of.INFERENCE))
+            f.give(1)
+        wanted = f.variable("i64", 0)
+        with f.loop(0, "%count") as i:
+            asks = str(f.run(wants, "%memory", c.item("%operands", i)))
+            wanted.set(f.emit(f"or i64 {wanted.get()}, {f.emit(f'shl i64 {asks}, {i}')}"))
+        with f.when(c.equal(wanted.get(), 0)):
+            f.give(1)
+        with f.otherwise(watched):
+            done = str(f.run(attach, "%memory", "%signature", "%operands", "%count", wanted.get(), "%out"))
+            with f.when(f.compare("slt", done, theirs.UNUSUAL)):
+                f.give(0)
+            with f.when(c.equal(done, theirs.DONE)):
+                f.give(1)
+            c.forget()
+        both = [c.call(of.NEW_TUPLE, f"i64 {count}") for count in ("%count", 1)]
+        for one in both:
+            c.need(one)
+        with f.loop(0, "%count") as i:
+            x = c.item("%operands", i)
+            c.tell(of.HOLD, x)
+            f.write("ptr", x, f.at(f.at(both[0], i, "ptr"), TUPLE_AT, "i8"), 8)
+        c.tell(of.HOLD, "%out")
+        f.write("ptr", "%out", f.at(both[1], TUPLE_AT, "i8"), 8)
+        f.slots.append("  %given = alloca [4 x ptr]")
+        for k, x in enumerate(("%operator", "%signature", *both)):
+            f.write("ptr", x, f.at("%given", k, "ptr"), 8)
+        said = c.call(of.CALL, f"ptr {c.object(of.ATTACH)}, ptr %given, i64 4, ptr null")
+        for one in both:
+            c.tell(of.LET_GO, one)
+        c.need(said)
+        c.tell(of.LET_GO, said)
+        f.give(1)
+    return f
+
+
+def _recorded(module: Module, fields: Slots) -> Function:
+    """The result of an operation; ``None``, not a reference, where nothing was done."""
+    of = native_code
+    signature_of, taped = _signature(module, fields), _taped(module, fields)
+    node_of = native_objects.node(module, fields, native_objects.site(module, fields))
+    tensor_of = native_objects.tensor(module, fields)
+    with module.helper("recorded", [("ptr", "%memory"), ("ptr", "%operator"), ("ptr", "%operands"),
+                                    ("i64", "%count"), ("ptr", "%attributes")], "ptr") as f:
+        c = RecordingCode(f, fields)
+        signature = str(f.run(signature_of, "%memory", "%operator", "%operands", "%count", "%attributes"))
+        with f.when(c.missing(signature)):
+            f.give(c.object(of.NONE))
+        node = str(f.run(node_of, "%memory", signature, "%operands", "%count"))
+        c.need(node)
+        pending = c.object(of.PENDING)
+        with f.when(f.emit(f"icmp ne i32 {c.call(of.APPEND, f'ptr {pending}, ptr {node}', 'i32')}, 0")):
+            c.tell(of.LET_GO, node)
+            f.give("null")
+        geometry = c.get(c.field(signature, "Signature.outputs"), TUPLE_AT)
+        out = str(f.run(tensor_of, "%memory", node, geometry))
+        c.need(out)
+        done = f.run(taped, "%memory", "%operator", signature, "%operands", "%count", out)
+        with f.when(c.equal(str(done), 0)):
+            c.tell(of.LET_GO, out)
+            f.give("null")
+        due = c.call(of.AS_INTEGER, f"ptr {c.field(c.object(of.SETTINGS), '_Settings.check_at')}", "i64")
+        with f.when(f.compare("sgt", c.get(pending, SIZE_AT, "i64"), due)):
+            said = c.call(of.CALL, f"ptr {c.object(of.CHECK_BUDGET)}, ptr null, i64 0, ptr null")
+            c.need(said, out)
+            c.tell(of.LET_GO, said)
+        f.give(out)
+    return f
+
+
+def _way(module: Module, fields: Slots, recorded: Function, name: str, instead: int, count: int,
+         attributed: bool) -> None:
+    """One of the short ways: the operator, operands, and maybe attributes."""
+    of = native_code
+    with module.function(name, _PARAMETERS, "ptr") as f:
+        memory = f.read("ptr", f.at("%self", DATA_AT, "i8"), 8)
+        c = RecordingCode(f, fields, memory=memory)
+        fits = c.equal("%count", count + 1)
+        if attributed:
+            fits = c.either(fits, c.equal("%count", count + 2))
+        with f.when(c.both(fits, c.missing("%names"), c.is_on())):
+            attributes = f.variable("ptr", c.object(of.EMPTY))
+            if attributed:
+                with f.when(c.equal("%count", count + 2)):
+                    attributes.set(c.item("%given", count + 1))
+            out = str(f.run(recorded, memory, c.item("%given", 0), f.at("%given", 1, "ptr"), count,
+                            attributes.get()))
+            with f.otherwise(c.same(out, c.object(of.NONE))):
+                f.give(out)
+        f.give(c.call(of.CALL, f"ptr {c.object(instead)}, ptr %given, i64 %count, ptr %names"))
+
+
+def _general(module: Module, fields: Slots, recorded: Function) -> None:
+    """``record`` itself: the operator, a list or tuple of operands, and maybe attributes."""
+    of = native_code
+    with module.function("record", _PARAMETERS, "ptr") as f:
+        memory = f.read("ptr", f.at("%self", DATA_AT, "i8"), 8)
+        c = RecordingCode(f, fields, memory=memory)
+        fits = c.either(c.equal("%count", 2), c.equal("%count", 3))
+        with f.when(c.both(fits, c.missing("%names"), c.is_on())):
+            several = c.item("%given", 1)
+            kind, count = c.get(several, TYPE_AT), c.size(several)
+            listed = c.is_type(kind, of.LIST_TYPE)
+            with f.when(c.both(c.either(listed, c.is_type(kind, of.TUPLE_TYPE)),
+                               f.compare("sle", count, _MOST))):
+                operands = f.variable("ptr", f.at(several, TUPLE_AT, "i8"))
+                with f.when(listed):
+                    operands.set(c.get(several, ITEMS_AT))
+                attributes = f.variable("ptr", c.object(of.EMPTY))
+                with f.when(c.equal("%count", 3)):
+                    attributes.set(c.item("%given", 2))
+                out = str(f.run(recorded, memory, c.item("%given", 0), operands.get(), count,
+                                attributes.get()))
+                with f.otherwise(c.same(out, c.object(of.NONE))):
+                    f.give(out)
+        f.give(c.call(of.CALL, f"ptr {c.object(of.RECORD)}, ptr %given, i64 %count, ptr %names"))
+
+
+_PARAMETERS = [("ptr", "%self"), ("ptr", "%given"), ("i64", "%count"), ("ptr", "%names")]
+
+
+@kernels("recording", Effort.FEW)
+def entries(fields: Slots) -> str:
+    """``record`` and its short ways, methods: their memory is the data of the array ``self``."""
+    module = Module()
+    recorded = _recorded(module, fields)
+    for name, instead, count, attributed in _WAYS:
+        _way(module, fields, recorded, name, instead, count, attributed)
+    _general(module, fields, recorded)
+    return module.text()
