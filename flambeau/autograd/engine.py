@@ -15,6 +15,7 @@ from typing import Any
 from ..graph.geometry import Geometry
 from ..graph.storage import Storage
 from ..operators.arithmetic import ADD
+from ..operators.extents import type_in_checks
 from ..operators.reduction import unbroadcast
 from ..tensor import Tensor, overrides, record_pair, state
 from ..tensor.attributes import blank
@@ -282,13 +283,11 @@ def _operator_of(fn: GradFn) -> str:
 def modified_error(x: Tensor, expected: int, maker: GradFn | None, number: int,
                    traced: bool = False) -> RuntimeError:
     """What backward says of a saved tensor that was written since: result ``number`` of ``maker``."""
-    kind = {"float32": "torch.FloatTensor", "float64": "torch.DoubleTensor", "float16": "torch.HalfTensor",
-            "bfloat16": "torch.BFloat16Tensor", "int64": "torch.LongTensor"}.get(x.dtype.name, "torch.Tensor")
     produced = f", which is output {number} of {_operator_of(maker)}," if maker else ""
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{kind} {list(x.shape)}]{produced} is at version {x._version}; expected version {expected} "
-        "instead. Hint: "
+        f"[{type_in_checks(x._geometry)} {list(x.shape)}]{produced} is at version {x._version}; expected "
+        f"version {expected} instead. Hint: "
         + ("the backtrace further above shows the operation that failed to compute its gradient. The "
            "variable in question was changed in there or anywhere later. Good luck!" if traced else
            "enable anomaly detection to find the operation that failed to compute its gradient, with "

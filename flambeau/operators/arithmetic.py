@@ -9,7 +9,7 @@ from ..graph.geometry import Geometry
 from ..graph.operator import OnStacks
 from ..tensor import Tensor, record, record_pair, record_scaled
 from ..tensor.overrides import first_seen
-from .definition import NUMBERS, operand, pointwise, pointwise_operator, result_dtype
+from .definition import NUMBERS, broadcast_shapes, operand, pointwise, pointwise_operator, result_dtype
 from .domain import bad_arguments, refuse, some_tensor
 from .number_range import check_number
 from .older_signatures import scaled
@@ -18,15 +18,17 @@ from .registry import NAMESPACES, api
 
 ADD = pointwise_operator("add", lambda m, input, other: m.add(input, other), casts=True)
 SUB = pointwise_operator("sub", lambda m, input, other: m.subtract(input, other), casts=True)
-RSUB = pointwise_operator("rsub", lambda m, input, other: m.subtract(other, input), grad_name="RsubBackward1",
-                          casts=True)
+RSUB, RSUB_TENSOR = [
+    pointwise_operator("rsub", lambda m, input, other: m.subtract(other, input), grad_name=name, casts=True)
+    for name in ("RsubBackward1", "RsubBackward0")
+]
 ADD_SCALED = pointwise_operator(
     "add", lambda m, input, other, alpha: m.add(input, m.multiply(other, alpha)), casts=True
 )
 SUB_SCALED = pointwise_operator(
     "sub", lambda m, input, other, alpha: m.subtract(input, m.multiply(other, alpha)), casts=True
 )
-for _op in (ADD, SUB, RSUB, ADD_SCALED, SUB_SCALED):
+for _op in (ADD, SUB, RSUB, RSUB_TENSOR, ADD_SCALED, SUB_SCALED):
     _op.on_stacks = OnStacks(numbers=True)
 
 _NO_BOOL_MINUS = (
@@ -60,11 +62,13 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 
 
 @RSUB.derivative("input")
+@RSUB_TENSOR.derivative("input")
 def _(ctx: Any, grad: Tensor) -> Tensor:
     return -grad
 
 
 @RSUB.derivative("other")
+@RSUB_TENSOR.derivative("other")
 def _(ctx: Any, grad: Tensor) -> Tensor:
     return grad
 
@@ -105,7 +109,7 @@ def _refuse_bool_operands(op: Any) -> None:
     op.infer = checked
 
 
-for _op in (SUB, RSUB, SUB_SCALED):
+for _op in (SUB, RSUB, RSUB_TENSOR, SUB_SCALED):
     _refuse_bool_operands(_op)
 
 
@@ -167,6 +171,9 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     if not isinstance(input, Tensor):
         raise bad_arguments("rsub", input, other)
     if alpha.__class__ is int and alpha == 1:
+        if isinstance(other, Tensor):
+            broadcast_shapes([other.shape, input.shape])    # an error names the other one first
+            return record(RSUB_TENSOR, (input, other))
         return record(RSUB, (input, operand(other, "rsub", "other", 2)))
     return sub(other, input, alpha=alpha)
 

@@ -81,7 +81,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
 
 
 for _function in (i0, i0e, i1, i1e):
-    refuse(_function.operator, f"{_function.__name__}_cpu", COMPLEX)
+    refuse(_function.operator, f"{_function.__name__}{'_vml' if _function is i0 else ''}_cpu", COMPLEX)
 
 
 def _bessel(name: str, kernel: str, text: str, example: str) -> Callable[..., Tensor]:

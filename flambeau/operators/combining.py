@@ -15,7 +15,7 @@ from .arguments import type_in_words
 from .creation import zeros
 from .definition import result_dtype
 from .expanding import atleast_2d
-from .extents import type_name
+from .extents import type_in_checks
 from .joining import cat, stack
 from .padding import constant_pad_nd
 from .registry import api
@@ -73,7 +73,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     for x in tensors:
         if x.ndim > 1:
             raise RuntimeError("torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: "
-                               f"[ {type_name(x._geometry)}{{{','.join(map(str, x.shape))}}} ]")
+                               f"[ {type_in_checks(x._geometry)}{{{','.join(map(str, x.shape))}}} ]")
         if x.dtype is not tensors[0].dtype:
             raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     swap = indexing == "xy" and len(tensors) >= 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..graph.geometry import Geometry, contiguous
+from ..layouts import contiguous_format
 from ..tensor import Tensor, check_dim, record_one, view, view_operator
 from .definition import operator
 from .out import EXACT
@@ -92,7 +93,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     if input.ndim == 1:
         return diag_embed(input, diagonal)
     if input.ndim == 2:
-        return view(DIAGONAL, input, (diagonal, 0, 1)).clone()
+        return view(DIAGONAL, input, (diagonal, 0, 1)).clone(memory_format=contiguous_format)
     raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
 
 

@@ -10,7 +10,7 @@ from ..size import Size
 from ..tensor import Tensor, check_dim, view, view_operator
 from . import definition
 from .arguments import invalid_combination, whole
-from .extents import sizes_of, type_name
+from .extents import sizes_of, type_in_checks
 from .registry import NAMESPACES, api
 
 
@@ -18,8 +18,9 @@ def _expand_rule(g: Geometry, shape: tuple[int, ...]) -> Geometry:
     lead = len(shape) - g.ndim
     if lead < 0:
         raise RuntimeError(
-            f"expand({type_name(g)}{{{list(g.shape)}}}, size={list(shape)}): the number of sizes provided "
-            f"({len(shape)}) must be greater or equal to the number of dimensions in the tensor ({g.ndim})")
+            f"expand({type_in_checks(g)}{{{list(g.shape)}}}, size={list(shape)}): the number of sizes "
+            f"provided ({len(shape)}) must be greater or equal to the number of dimensions in the tensor "
+            f"({g.ndim})")
     sizes, strides = list(shape), [0] * len(shape)
     for d in reversed(range(len(shape))):
         if d < lead:
@@ -104,7 +105,7 @@ api("Tensor")(_broadcast_to)
 
 @api("torch")
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """Tensors expanded to their common shape.
+    """Tensors expanded to their common shape; one that has it is returned as it is.
 
     >>> import flambeau as torch
     >>> a, b = torch.broadcast_tensors(torch.zeros(3), torch.zeros(2, 1))
@@ -116,7 +117,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     if not tensors:
         return ()
     shape = definition.broadcast_shapes([x._geometry.shape for x in tensors])
-    return tuple([view(EXPAND, x, (shape,)) for x in tensors])
+    return tuple([x if x._geometry.shape == shape else view(EXPAND, x, (shape,)) for x in tensors])
 
 
 def broadcast_shapes(*shapes: Any) -> Size:

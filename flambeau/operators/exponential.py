@@ -112,7 +112,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     return grad / conjugate(input * LN10)
 
 
-@pointwise("torch", "Tensor", "special", promotes="float")
+@pointwise("torch", "Tensor", "special", promotes="float", grad_name="Log1PBackward0")
 def log1p(m: Any, input: Any) -> Any:
     """``log(1 + input)``, accurate near 0.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
-from ..dtypes import SCALAR_NAMES, bfloat16, bool_
+from ..dtypes import SCALAR_NAMES, float16, float32, float64, int8, int16, int32, int64, uint8
 from ..graph.geometry import Geometry
 from ..graph.strides import row_major_strides
 from .arguments import is_integer, type_in_words
@@ -115,10 +115,18 @@ def view_strides(g: Geometry, shape: Sequence[int]) -> tuple[int, ...] | None:
 
 
 def type_in_checks(g: Geometry) -> str:
-    """The name where operands are compared: types younger than these names have those of C++ classes."""
-    if g.dtype in (bfloat16, bool_) or g.dtype.is_complex:
-        return f"CPU{SCALAR_NAMES[g.dtype]}Type"
-    return type_name(g)
+    """The name where operands are compared: types younger than these names have those of C++ classes.
+
+    >>> import flambeau as torch
+    >>> type_in_checks(torch.ones(1)._geometry), type_in_checks(torch.ones(1, dtype=torch.bool)._geometry)
+    ('torch.FloatTensor', 'CPUBoolType')
+    """
+    if g.device.type == "meta":
+        return f"Meta{SCALAR_NAMES[g.dtype]}Type"
+    return type_name(g) if g.dtype in _NAMED_EARLY else f"CPU{SCALAR_NAMES[g.dtype]}Type"
+
+
+_NAMED_EARLY = frozenset((float16, float32, float64, int8, int16, int32, int64, uint8))
 
 
 def type_name(g: Geometry) -> str:

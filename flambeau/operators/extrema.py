@@ -154,10 +154,10 @@ def selected_gradient(ctx: Any, grads: Any, indices: Tensor) -> Any:
 
 
 def indexed_operator(name: str, kernel: Callable[..., Any], infer: Any = indexed_geometry,
-                     rows: Rows | None = None, price: Price | None = None) -> Operator:
+                     rows: Rows | None = None, price: Price | None = None, grad_name: str = "") -> Operator:
     """An operator that chooses elements along a dimension and gives (values, indices)."""
     op = operator(name, infer, compute=operand_dtype, non_differentiable_outputs=(1,), rows=rows,
-                  price=price)(kernel)
+                  price=price, grad_name=grad_name)(kernel)
     op.derivative("input", keeps="output1")(selected_gradient)
     return op
 

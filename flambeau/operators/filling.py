@@ -135,10 +135,15 @@ def once(x: Tensor, repeated: list[int]) -> Tensor:
     return x
 
 
-def warn_expanded(name: str) -> None:
+def warn_expanded(name: str, subscript: str = "tensor[mask] = scalar") -> None:
     """What PyTorch says to those who fill expanded tensors."""
     warn(f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this "
-         "operation. This also applies to advanced indexing e.g. tensor[mask] = scalar")
+         f"operation. This also applies to advanced indexing e.g. {subscript}")
+
+
+def fill_subscript(x: Tensor, value: Any) -> None:
+    """``x[key] = value`` of a number, for what the key chooses; its history tells it from ``fill_``."""
+    _fill(x, number_for(value, x._geometry.dtype), "fill_subscript_")
 
 
 def _fill(x: Tensor, value: Any, name: str) -> Tensor:

@@ -214,20 +214,20 @@ def _check(input: Tensor, grid: Tensor, mode: str) -> None:
     if input.dtype is not grid.dtype:
         raise RuntimeError("grid_sampler(): expected input and grid to have same dtype, but input has "
                            f"{input.dtype.name} and grid has {grid.dtype.name}")
-    if input.ndim not in (4, 5) or input.ndim != grid.ndim:
-        raise RuntimeError("grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, "
-                           f"but got input with sizes {list(input.shape)} and grid with sizes "
-                           f"{list(grid.shape)}")
-    if input.shape[0] != grid.shape[0]:
+    if input.shape[:1] != grid.shape[:1]:
         raise RuntimeError("grid_sampler(): expected grid and input to have same batch size, but got input "
                            f"with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}")
-    if grid.shape[-1] != input.ndim - 2:
+    if grid.shape[-1:] != (input.ndim - 2,):
         raise RuntimeError(f"grid_sampler(): expected grid to have size {input.ndim - 2} in last dimension, "
                            f"but got grid with sizes {list(grid.shape)}")
     if any(n == 0 for n in input.shape[2:]):
         raise RuntimeError("grid_sampler(): expected input to have non-empty spatial dimensions, but input "
                            f"has sizes {list(input.shape)} with dimension {list(input.shape).index(0)} being "
                            "empty")
+    if input.ndim not in (4, 5) or input.ndim != grid.ndim:
+        raise RuntimeError(f"grid_sampler(): expected {'5D' if input.ndim == 5 else '4D'} input and grid "
+                           f"with same number of dimensions, but got input with sizes {list(input.shape)} "
+                           f"and grid with sizes {list(grid.shape)}")
     if mode == "bicubic" and input.ndim == 5:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
 

@@ -107,10 +107,16 @@ def _put_geometry(operands: Any, attributes: Any) -> Geometry:
                            f"{dtypes.SCALAR_NAMES[g.dtype]} for the destination and "
                            f"{dtypes.SCALAR_NAMES[values.dtype]} for the source.")
     wanted = indexed_shape(g.shape, attributes[0], index_shape([i.shape for i in indices]))
-    if values.numel != 1 and not _broadcasts(values.shape, wanted):
-        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast "
-                           f"to indexing result of shape {list(wanted)}")
+    if values.numel != 1:
+        require_broadcast(values.shape, wanted)
     return dense_like(g.shape, g, g.dtype)
+
+
+def require_broadcast(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+    """Raise where values of a shape cannot be written to what a subscript chose."""
+    if not _broadcasts(shape, wanted):
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(shape)} cannot be broadcast "
+                           f"to indexing result of shape {list(wanted)}")
 
 
 def _broadcasts(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:

@@ -13,7 +13,7 @@ from .filling import once, repeated_dims, warn_expanded
 from .number_range import check_number, number_for
 from .out import EXACT, Out
 from .registry import api, in_place
-from .subscripts import Subscript
+from .subscripts import Subscript, put_in_place
 
 _NAMES = dtypes.SCALAR_NAMES
 
@@ -321,7 +321,7 @@ def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 # --- index_put ----------------------------------------------------------------------------------------------
 
 
-@api("torch", "Tensor", inplace="apart", judge="first")
+@api("torch", "Tensor", judge="first")
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """``input`` with ``values`` written (or added, with ``accumulate``) at ``input[indices]``.
 
@@ -348,3 +348,23 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
         written = target + values if accumulate else values
     assign(target, written, "index_put_")
     return result
+
+
+_index_written = in_place(index_put, "index_put_", kind="apart")
+
+
+@api("torch", "Tensor")
+def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """In-place version of ``index_put``. What several elements of an expanded tensor are is written in turn.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(3).index_put_((torch.tensor([0, 2]),), torch.tensor(1.))
+    tensor([1., 0., 1.])
+    """
+    if 0 in self._geometry.strides and repeated_dims(self):
+        found = Subscript(self, tuple([slice(None) if i is None else i for i in indices]))
+        if found.dims:
+            put_in_place(found.view, values, found.indices, tuple(found.dims), accumulate)
+            return self
+    written: Tensor = _index_written(self, indices, values, accumulate)
+    return written

@@ -189,9 +189,18 @@ def cat(tensors: Any, dim: Any = 0, *, axis: Any = None) -> Tensor:
     # What has no elements is of any rank, by tradition.
     parts = [x for x in tensors if x._geometry.shape != (0,)] or tensors[:1]
     d = check_dim(dim, parts[0]._geometry.ndim)
+    if len(parts) < len(tensors) and state.enabled:
+        parts = _with_history(tensors, parts[0]._geometry.shape, d)
     if dtype is not None:
         parts = [cast(x, dtype) for x in parts]
     return record(CAT, parts, (d, None))
+
+
+def _with_history(tensors: list[Tensor], shape: tuple[int, ...], dim: int) -> list[Tensor]:
+    """What ``cat`` joins: of shape (0,), only what gradients are for, in the rank of the others."""
+    none = (*shape[:dim], 0, *shape[dim + 1:])
+    return [x.reshape(none) if x._geometry.shape == (0,) != none else x for x in tensors
+            if x._geometry.shape != (0,) or x._requires_grad] or tensors[:1]
 
 
 @api("torch", out=_JOINED)

@@ -168,7 +168,7 @@ def _rms_norm(input: Tensor, normalized_shape: Any, weight: Any, eps: float | No
     dims = tuple(range(input.ndim - len(shape), input.ndim))
     if not input.is_complex():
         require_floating(input, "rms_norm")
-    wide = input.to(arithmetic_dtype(input.dtype))
+    wide = input.to(arithmetic_dtype(input.dtype)).contiguous()     # as the result is
     small = finfo(wide.dtype.to_real()).eps if eps is None else float(eps)
     result = wide * (wide.square().mean(dims, keepdim=True) + small).rsqrt()
     return (result if weight is None else result * weight).to(input.dtype)

@@ -97,7 +97,12 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
             anywhere = anywhere.any(d, keepdim=True)
         _written(once(self, repeated), anywhere, value)
         return self
-    filled: Tensor = _written(self, mask, value)
+    try:
+        filled: Tensor = _written(self, mask, value)
+    except RuntimeError:
+        if isinstance(mask, Tensor):
+            broadcast_shapes([self.shape, mask.shape])  # an error names the tensor first, here
+        raise
     return filled
 
 

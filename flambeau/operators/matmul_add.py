@@ -76,6 +76,7 @@ def _addmm_geometry(operands: Any, attributes: Any) -> Geometry:
     )
     for x, name in ((a, "mat1"), (b, "mat2")):
         if x.ndim != 2:
+            require_addable(g, a, b)    # types are looked at first
             raise RuntimeError(f"{name} must be a matrix, got {x.ndim}-D tensor")
     shape = multiplied_shape(a, b)
     expandable(g, shape)

@@ -122,8 +122,10 @@ def _median_kernel(m: Any, input: Any, dim: int, keepdim: bool, ignore_nan: bool
     return _choose(m, input, _median_position(m, input, dim, ignore_nan), dim, keepdim)
 
 
-MEDIAN_DIM = indexed_operator("median", _median_kernel, price=per_element(TIES, 20e3))
-NANMEDIAN_DIM = indexed_operator("nanmedian", _median_kernel, price=per_element(TIES, 20e3))
+MEDIAN_DIM = indexed_operator("median", _median_kernel, price=per_element(TIES, 20e3),
+                              grad_name="MedianBackward1")
+NANMEDIAN_DIM = indexed_operator("nanmedian", _median_kernel, price=per_element(TIES, 20e3),
+                                 grad_name="NanmedianBackward1")
 
 
 def _median_all_kernel(m: Any, input: Any, dims: Any, keepdim: bool, ignore_nan: bool) -> Any:

@@ -249,14 +249,14 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
         if size is None:
             raise TypeError("normal() received an invalid combination of arguments")
         if not std >= 0:
-            raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+            raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
         geometry = factory_geometry(sizes_of((), "normal", "size", size), dtype, device, "normal")
         require_floating(geometry.dtype, "normal_kernel_cpu")
         return finished(drawn(NORMAL, generator, (float(mean), float(std)), geometry, True), requires_grad)
     if isinstance(std, Tensor) and std.numel() and (look(std, "normal", only_checks=True) < 0).any():
         raise RuntimeError("normal expects all elements of std >= 0.0")
     if not isinstance(std, Tensor) and not std >= 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if isinstance(std, Tensor) and std.is_complex():
         raise RuntimeError("normal expects standard deviation to be non-complex")
     tensors = [t for t in (mean, std) if isinstance(t, Tensor)]

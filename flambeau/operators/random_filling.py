@@ -64,7 +64,7 @@ def normal_(self: Tensor, mean: Any = 0, std: Any = 1, *, generator: Any = None)
     """
     require_floating(self.dtype, "normal_kernel_cpu")
     if not std >= 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     return fill_with(self, NORMAL, (float(mean), float(std)), generator, "normal_",
                      self._geometry.is_contiguous)
 

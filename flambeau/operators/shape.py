@@ -83,6 +83,9 @@ def _retype_rule(g: Geometry, dtype: Any) -> Geometry:
     )
     if g.ndim == 0:
         raise RuntimeError(f"self.dim() cannot be 0 {names}")
+    if g.shape[-1] * have % want:
+        raise RuntimeError(f"self.size(-1) must be divisible by {want // have} {names}, but got "
+                           f"{g.shape[-1]}")
     if g.strides[-1] != 1:
         raise RuntimeError(f"self.stride(-1) must be 1 {names}, but got {g.strides[-1]}")
     if have > want:
@@ -90,8 +93,6 @@ def _retype_rule(g: Geometry, dtype: Any) -> Geometry:
         strides = (*[s * ratio for s in g.strides[:-1]], 1)
         return intern(Size((*g.shape[:-1], g.shape[-1] * ratio)), strides, g.offset * ratio, dtype, g.device)
     ratio = want // have
-    if g.shape[-1] % ratio:
-        raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {names}, but got {g.shape[-1]}")
     if g.offset % ratio:
         raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {names}, but got {g.offset}")
     for d, s in enumerate(g.strides[:-1]):

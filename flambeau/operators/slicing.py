@@ -82,7 +82,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
         raise RuntimeError("narrow(): length must be non-negative.")
     n = g.shape[check_dim(dim, g.ndim)]
     if not -n <= start <= n:
-        raise IndexError(f"start out of range (expected to be in range of [-{n}, {n}], but got {start})")
+        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
     if start < 0:
         start += n
     if start + length > n:

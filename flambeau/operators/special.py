@@ -340,7 +340,9 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     return grad * where(input < 0, float("nan"), -log(input) - 1)
 
 
+_KERNELS = {"erf": "erf_vml_cpu", "erfc": "erfc_vml_cpu", "erfinv": "erfinv_vml_cpu", "ndtr": "erf_vml_cpu",
+            "lgamma": "lgamma_vml_cpu", "digamma": "digamma"}
 for _function in (erf, erfc, erfinv, erfcx, ndtr, ndtri, log_ndtr, lgamma, digamma, entr):
-    refuse(_function.operator, f"{_function.__name__}_cpu", COMPLEX,
+    refuse(_function.operator, _KERNELS.get(_function.__name__, f"{_function.__name__}_cpu"), COMPLEX,
            types=dtypes.LOW_PRECISION if _function in (erfcx, ndtri, log_ndtr) else frozenset())
 refuse(ZETA, "zeta", COMPLEX)

@@ -29,6 +29,7 @@ from .creation import filled
 from .elements import assign_number, known_number
 from .expanding import UNSQUEEZE
 from .extents import type_name
+from .filling import fill_subscript, once, repeated_dims, warn_expanded
 from .looking import look
 from .masking import chosen_at_once
 from .number_range import number_for
@@ -297,7 +298,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         simple = simple_view(self, items)
         if simple is not None and number:
             require_no_overlap(simple._geometry)
-            simple.fill_(value)
+            fill_subscript(simple, value)
             return
         if simple is not None and simple._geometry.shape == value._geometry.shape:
             if value._storage is self._storage and value._geometry is simple._geometry and is_plain(self) \
@@ -311,6 +312,10 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
 
 def _set_generally(x: Tensor, key: Any, value: Any, number: bool) -> None:
     """``setitem`` of a number or a tensor, whatever the subscript is."""
+    if key is False:
+        return
+    if key is True:     # no indices are made of it
+        key = None
     scalar = number or value._geometry.ndim == 0
     found = Subscript(x, key, keep_masks=scalar, writing=True)
     target = found.view
@@ -323,7 +328,7 @@ def _set_generally(x: Tensor, key: Any, value: Any, number: bool) -> None:
     if not found.dims:
         if number:
             require_no_overlap(target._geometry)
-            target.fill_(value)
+            fill_subscript(target, value)
         else:
             if not value.ndim and value._storage is target._storage:
                 value = value.clone()       # one element: it is read before any is written
@@ -337,7 +342,25 @@ def _set_generally(x: Tensor, key: Any, value: Any, number: bool) -> None:
         [i._geometry.shape for i in found.indices]))
     require_apart(target, (value,), same_allowed=False)
     value = _without_leading_ones(value, len(lead))
-    assign(target, index_operators.put(target, value, found.indices, dims, False), "index_put_")
+    put_in_place(target, value, found.indices, dims, False)
+
+
+def put_in_place(x: Tensor, values: Tensor, indices: Any, dims: tuple[int, ...], accumulate: bool) -> None:
+    """Write or add values at index tensors. To what several elements of an expanded tensor are, one after
+    the other is written.
+    """
+    repeated = repeated_dims(x) if 0 in x._geometry.strides else None
+    if not repeated:
+        assign(x, index_operators.put(x, values, indices, dims, accumulate), "index_put_")
+        return
+    warn_expanded("index_put_", "tensor[indices] = tensor")
+    elements = once(x, repeated)
+    numbers = from_array(np.arange(elements.numel()).reshape(elements.shape)).expand(x.shape)
+    chosen = index_operators.read(numbers, indices, dims)
+    index_operators.require_broadcast(values.shape, chosen.shape)
+    written = index_operators.put(elements.reshape(-1), values.expand(chosen.shape).reshape(-1),
+                                  (chosen.reshape(-1),), _FIRST, accumulate)
+    assign(elements, written.reshape(elements.shape), "index_put_")
 
 
 def _is_written_bare(x: Tensor, value: Tensor) -> bool:

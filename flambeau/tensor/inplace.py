@@ -55,6 +55,10 @@ class CopySlices(GradFn):
 
     chain: Any  # from the base to the view: view operators and their arguments
 
+    def name(self) -> str:
+        """The node's name."""
+        return "torch::autograd::CopySlices"
+
     def run(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         """Gradients by (the base before the write, the value written)."""
         grad = grads[0]
@@ -117,7 +121,7 @@ def assign(x: Tensor, result: Tensor, name: str) -> Tensor:
         _keep_original(x, result._grad_fn)
     geometry, given = x._geometry, result._geometry
     if given.dtype is not geometry.dtype or given.shape != geometry.shape:
-        result = _fitting(result, geometry)
+        result = _fitting(result, geometry, name)
     base = x._base
     if taping and base is not None and (x._view is None or x._multiple) and result._requires_grad:
         raise ambiguous_write(x, _WRITTEN)
@@ -128,13 +132,14 @@ def assign(x: Tensor, result: Tensor, name: str) -> Tensor:
     return x
 
 
-def _fitting(result: Tensor, geometry: Geometry) -> Tensor:
+def _fitting(result: Tensor, geometry: Geometry, name: str) -> Tensor:
     """``result`` in the type of the tensor that takes it, which must have its shape."""
     if result._geometry.dtype is not geometry.dtype:
         if not dtypes.can_cast(result._geometry.dtype, geometry.dtype):
-            raise RuntimeError(
-                f"result type {dtypes.SCALAR_NAMES[result.dtype]} can't be cast to the desired output type "
-                f"{dtypes.SCALAR_NAMES[geometry.dtype]}")
+            wanted = dtypes.c_name(geometry.dtype) if name.startswith("cl") else \
+                dtypes.SCALAR_NAMES[geometry.dtype]     # clamp_ and clip_ have names of their own for types
+            raise RuntimeError(f"result type {dtypes.SCALAR_NAMES[result.dtype]} can't be cast to the "
+                               f"desired output type {wanted}")
         result = result.to(geometry.dtype)
     if result._geometry.shape != geometry.shape:
         raise RuntimeError(
@@ -317,9 +322,9 @@ def _overwritten(name: str, before: Any, written: Any) -> GradFn:
     return fn
 
 
-_OVERWRITING = {"copy_", "fill_"}       # with another tensor's values, whatever there was
+_OVERWRITING = {"copy_", "fill_", "fill_subscript_"}    # with another tensor's values, whatever there was
 _overwriting_classes: dict[tuple[str, bool], type[Overwritten]] = {}
-_TITLES = {"copy_": "CopyBackwards", "fill_": "FillBackward2"}
+_TITLES = {"copy_": "CopyBackwards", "fill_": "FillBackward2", "fill_subscript_": "FillBackward3"}
 
 
 def _overwriting_class(name: str, recorded: bool) -> type[Overwritten]:

@@ -27,7 +27,7 @@ KNOWN_DIFFERENCES = {
     "detach_": "PyTorch does not differentiate through a saved tensor that was detached in place",
     "transpose_, unsqueeze_": "of the gradients of what got another shape unrecorded PyTorch refuses some, "
     "by the shape that it had at its first use",
-    "set_rows": "PyTorch writes rows of expanded tensors, with a warning; flambeau refuses",
+    "set_rows": "PyTorch cannot differentiate what it wrote to rows of expanded tensors",
     "copy_, set_slice, set_rows": "what is copied from memory that is written meanwhile has no order",
     "set_slice": "PyTorch lets integers require gradients that are filled with one number that does",
     "any in-place write": "PyTorch refuses a view whose base got history since, unless it was looked at",

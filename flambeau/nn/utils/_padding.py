@@ -10,6 +10,7 @@ import numpy as np
 
 from ...operators.complaints import require
 from ...operators.definition import broadcast_shapes
+from ...operators.ranges import arange
 from ...tensor import Tensor
 from ...tensor.known import known_arrays, made
 
@@ -111,4 +112,5 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
     """
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
-    return [row[:length] for row, length in zip(padded_sequences.unbind(0), lengths.tolist(), strict=True)]
+    rows = zip(padded_sequences.unbind(0), lengths.tolist(), strict=True)
+    return [row.index_select(0, arange(length)) for row, length in rows]    # what is cut is not a view
