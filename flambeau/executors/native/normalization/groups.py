@@ -104,7 +104,7 @@ ARRAYS = 7
 class Pass:
     """One way through the elements of some channels: operands and, of each channel, numbers as vectors.
 
-    ``step(vectors, numbers)`` gives what is added to sums, or, if ``write``, the result.
+    ``step(vectors, numbers)`` gives what is added to each of so many ``sums``, or, if that is 0, the result.
     """
 
     def __init__(self, part: Part, operands: Sequence[str], numbers: Sequence[int], sums: int,

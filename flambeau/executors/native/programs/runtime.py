@@ -191,44 +191,14 @@ def _start(module: Module, bind: Function, drive: Function) -> None:
 
 
 def _team(module: Module, share: Function, drive: Function) -> None:
-    """``open(team, program, helpers)``, ``close(team)`` for the driver; ``serve`` for a helper.
+    """What ``Team`` calls (``team.py``): ``prepare(team)``, ``quit(team)``, and ``serve`` for a helper.
 
-    ``launch(team, program, helpers)`` is ``open`` for who does not drive, and ``join(team, program)`` closes.
+    For a program ``open(team, program, helpers)`` and ``close(team)``, by who drives it; or ``launch(team,
+    program, helpers)``, by who does not, and later ``join(team, program)``.
     """
     help_with = _help(module, share)
-    for name, word in (("open", 0), ("launch", 1)):
-        with module.function(name, [("ptr", "%team"), ("ptr", "%program"), ("i64", "%helpers")]) as f:
-            _locked(f, "lock")
-            f.write("i64", "%helpers", _field(f, "%team", LIMIT), 8)
-            f.write("ptr", "%program", _field(f, "%team", PROGRAM), 8)
-            f.write("i64", word, _field(f, "%team", LAUNCHED), 8)
-            f.effect(f"store atomic i64 -2, ptr {_field(f, '%team', POSITION)} release, align 8")
-            f.write("i64", f.add(_get(f, "%team", ROUND), 1), _field(f, "%team", ROUND), 8)
-            _wake(f)
-            _locked(f, "unlock")
-    with module.helper("finish", [("ptr", "%team")]) as f:
-        _locked(f, "lock")
-        f.write("ptr", "null", _field(f, "%team", PROGRAM), 8)
-        f.effect(f"store atomic i64 -1, ptr {_field(f, '%team', POSITION)} release, align 8")
-        _locked(f, "unlock")
-        spins = f.variable("i64", 0)
-        with f.forever() as leave:
-            active = f.emit(f"load atomic i64, ptr {_field(f, '%team', ACTIVE)} acquire, align 8")
-            leave(f.compare("sle", active, 0))
-            _pause(f, spins)
-    finish = f
-    with module.function("close", [("ptr", "%team")]) as f:
-        f.run(finish, "%team")
-    with module.function("join", [("ptr", "%team"), ("ptr", "%program")]) as f:
-        _locked(f, "lock")
-        launched = _take_launched(f)
-        _locked(f, "unlock")
-        scratch = _get(f, "%program", SCRATCH, "ptr")
-        with f.when(launched):
-            f.run(drive, "%program", scratch)
-        with f.otherwise(launched):
-            f.run(help_with, "%team", scratch, "%program")
-        f.run(finish, "%team")
+    _calls(module)
+    _ends(module, help_with, drive)
     with module.function("quit", [("ptr", "%team")]) as f:
         _locked(f, "lock")
         f.write("i64", 1, _field(f, "%team", QUIT), 8)
@@ -242,6 +212,47 @@ def _team(module: Module, share: Function, drive: Function) -> None:
         f.declarations["declare i32 @pthread_mutex_init(ptr, ptr)"] = None
         f.declarations["declare i32 @pthread_cond_init(ptr, ptr)"] = None
         f.declarations["declare i32 @sched_yield()"] = None
+
+
+def _calls(module: Module) -> None:
+    """``open`` and ``launch``: call the helpers to a program."""
+    for name, word in (("open", 0), ("launch", 1)):
+        with module.function(name, [("ptr", "%team"), ("ptr", "%program"), ("i64", "%helpers")]) as f:
+            _locked(f, "lock")
+            f.write("i64", "%helpers", _field(f, "%team", LIMIT), 8)
+            f.write("ptr", "%program", _field(f, "%team", PROGRAM), 8)
+            f.write("i64", word, _field(f, "%team", LAUNCHED), 8)
+            f.effect(f"store atomic i64 -2, ptr {_field(f, '%team', POSITION)} release, align 8")
+            f.write("i64", f.add(_get(f, "%team", ROUND), 1), _field(f, "%team", ROUND), 8)
+            _wake(f)
+            _locked(f, "unlock")
+
+
+def _ends(module: Module, help_with: Function, drive: Function) -> None:
+    """``close`` and ``join``: go on once no helper is at the program any more."""
+    with module.helper("finish", [("ptr", "%team")]) as finish:
+        f = finish
+        _locked(f, "lock")
+        f.write("ptr", "null", _field(f, "%team", PROGRAM), 8)
+        f.effect(f"store atomic i64 -1, ptr {_field(f, '%team', POSITION)} release, align 8")
+        _locked(f, "unlock")
+        spins = f.variable("i64", 0)
+        with f.forever() as leave:
+            active = f.emit(f"load atomic i64, ptr {_field(f, '%team', ACTIVE)} acquire, align 8")
+            leave(f.compare("sle", active, 0))
+            _pause(f, spins)
+    with module.function("close", [("ptr", "%team")]) as f:
+        f.run(finish, "%team")
+    with module.function("join", [("ptr", "%team"), ("ptr", "%program")]) as f:
+        _locked(f, "lock")
+        launched = _take_launched(f)
+        _locked(f, "unlock")
+        scratch = _get(f, "%program", SCRATCH, "ptr")
+        with f.when(launched):
+            f.run(drive, "%program", scratch)
+        with f.otherwise(launched):
+            f.run(help_with, "%team", scratch, "%program")
+        f.run(finish, "%team")
 
 
 def _locked(f: Function, action: str) -> None:
