@@ -2,23 +2,29 @@
 
 Note: joined states. Recording a step costs time for each tensor that it writes. The states of small models
 are therefore laid one after the other in one storage, at the first step that uses them, and the step writes
-that storage as one tensor. The tensors of ``optimizer.state`` see their parts of it, as views do.
+that storage as one tensor. The tensors of ``optimizer.state`` see their parts of it, as views do. A small one
+has its values at once: so the first step is the same graph as those after it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from .. import operators as ops
+from ..devices import CPU
 from ..graph.geometry import Geometry, contiguous, intern
 from ..graph.storage import Storage
 from ..operators.creation import FULL, filled
 from ..operators.multi_tensor import suits
 from ..tensor import Tensor
+from ..tensor.construct import from_array
 from ..tensor.tensor import fresh
 
 # Elements up to which it pays: beyond, a step takes longer than its recording whatever the number of tensors.
 _LIMIT = 1 << 22
+_SMALL = 1 << 16    # beyond, the program that writes a tensor first chooses better memory for it
 
 
 def can_join(column: Sequence[Tensor], params: Sequence[Tensor]) -> bool:
@@ -44,12 +50,19 @@ def join(column: Sequence[Tensor]) -> None:
     g = column[0]._geometry
     total = sum([x._geometry.numel for x in column])
     flat = ops.cat([x.reshape(-1) for x in column]) if number is None else \
-        filled(contiguous((total,), g.dtype, g.device), number)
+        _filled(contiguous((total,), g.dtype, g.device), number)
     start = 0
     for x in column:
         g = x._geometry
         _move(x, flat._storage, intern(g.shape, g.strides, start, g.dtype, g.device))
         start += g.numel
+
+
+def _filled(geometry: Geometry, number: int | float) -> Tensor:
+    """A tensor of one value, which is there already if it is small."""
+    if geometry.device is not CPU or geometry.numel > _SMALL:
+        return filled(geometry, number)
+    return from_array(FULL.kernel(np, number, geometry))
 
 
 def _move(x: Tensor, storage: Storage, geometry: Geometry) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import flambeau as torch
+from flambeau.engine.explain import looks
 
 SHAPES: list[tuple[int, ...]] = [(3, 4), (5,), (), (2, 1, 3), (0,)]
 
@@ -120,3 +121,20 @@ def test_groups_and_late_parameters() -> None:
     params[0].grad = None
     train(optimizer, params, 2, skip=0)
     assert [float(optimizer.state[p]["step"]) for p in params] == [2, 4, 4, 4, 2]
+
+
+@pytest.mark.parametrize("make", [MAKERS[0], MAKERS[1], MAKERS[4]])
+def test_the_first_step_is_the_same_graph_as_the_second(make: Any) -> None:
+    """What begins the states is no part of it: one program does for all steps."""
+    pytest.importorskip("llvmlite")
+    from flambeau.executors.native.programs import known
+
+    known.clear()
+    params = parameters()
+    optimizer = make(params)
+    tiers = []
+    with torch.config.executor("native"):
+        for _ in range(2):
+            train(optimizer, params, 1)
+            tiers.append(looks[-1].tier)
+    assert tiers == ["native, new", "native"]
