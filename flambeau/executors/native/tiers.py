@@ -9,7 +9,7 @@ beside its call and its bytes stands at the operator's definition (``operators/p
 Note: newcomers. A search for an architecture trains one network after the other, each for some steps: to
 interpret the first steps of each again and again, in order to find out whether it will come back, costs more
 than most of them do. So lines are remembered: where graphs that had not come before came back, the next such
-graph that ends on that line is bought at once.
+graph that ends on that line is bought at once. The same holds for graphs that came twice and went on to come.
 """
 
 from __future__ import annotations
@@ -126,33 +126,50 @@ class Ledger:
 class Newcomers:
     """Whether graphs that had not come before came back, by the lines on which they ended (Note: newcomers).
 
-    ``_open``: lines whose latest newcomer has not come back yet. The first step of an optimizer begins its
-    states and is another graph than the others: it never comes back, and the newcomer after it does.
+    Three kinds of coming are told apart: a newcomer's; one's after another newcomer that has not come back
+    (the first step of an optimizer begins its states and is another graph than the others: it never comes
+    back, and the newcomer after it does); and a second coming. ``_open``: the kind that was the latest on a
+    line, until a graph comes back there; ``_latest``: the newcomer that was, until it comes again.
     """
 
-    def __init__(self) -> None:
-        self._expected: dict[tuple[Site | None, bool], int] = {}
-        self._open: dict[Site | None, bool] = {}
+    _NEW, _AFTER_ANOTHER, _SECOND = range(3)
 
-    def will_return(self, site: Site | None) -> bool:
-        """Whether the newcomer that ends here is expected to come back."""
-        after_another = site in self._open
-        expected = self._expected.get((site, after_another), 0)
-        self._expected[site, after_another] = max(expected - _MISSED, -_MOST)
-        self._open[site] = after_another
+    def __init__(self) -> None:
+        self._expected: dict[tuple[Site | None, int], int] = {}
+        self._open: dict[Site | None, int] = {}
+        self._latest: dict[Site | None, tuple[Signature, ...]] = {}
+
+    def will_return(self, site: Site | None, signatures: Iterable[Signature]) -> bool:
+        """Whether the newcomer of these signatures that ends here is expected to come back."""
+        self._latest[site] = tuple(signatures)
+        return self._will_return(site, self._AFTER_ANOTHER if site in self._open else self._NEW)
+
+    def will_stay(self, site: Site | None, signatures: Iterable[Signature]) -> bool:
+        """Whether the graph that ends here comes for the second time, and is expected to come again."""
+        if self._latest.get(site) != tuple(signatures):
+            return False
+        del self._latest[site]
+        self.returned(site)
+        return self._will_return(site, self._SECOND)
+
+    def _will_return(self, site: Site | None, kind: int) -> bool:
+        expected = self._expected.get((site, kind), 0)
+        self._expected[site, kind] = max(expected - _MISSED, -_MOST)
+        self._open[site] = kind
         return expected >= _EXPECTED
 
     def returned(self, site: Site | None) -> None:
-        """A graph that ends here has a program, and has come back."""
-        after_another = self._open.pop(site, None)
-        if after_another is not None:
-            key = site, after_another
+        """A graph that ends here has come back."""
+        kind = self._open.pop(site, None)
+        if kind is not None:
+            key = site, kind
             self._expected[key] = min(self._expected[key] + _CAME_BACK, _MOST)
 
     def clear(self) -> None:
         """Forget all lines."""
         self._expected.clear()
         self._open.clear()
+        self._latest.clear()
 
 
 def _operators(forms: Iterable[int]) -> int:

@@ -121,6 +121,18 @@ def test_the_first_graph_of_two_that_follow_each_other_is_not_bought_at_once() -
     assert all(second for _, second in found[8:])
 
 
+def test_graphs_that_come_twice_are_bought_where_those_before_came_again() -> None:
+    """Of two that come once and one that stays nobody is expected to return, until it has."""
+    known.newcomers.clear()
+    found = []
+    for length in range(1, 31, 3):
+        _chain(length, 1)
+        _chain(length + 1, 1)
+        found.append(_chain(length + 2, 9))
+    assert not any(first for first, *_ in found)
+    assert not found[0][1] and all(second for _, second, *_ in found[7:])
+
+
 def test_no_early_graph_is_needed_for_products_to_take_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "_execute", None)
     monkeypatch.setattr(native, "replay", native.replay)

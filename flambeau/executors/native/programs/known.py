@@ -114,7 +114,7 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
             and expected.family.outline.fits(reading.counts, nodes, reading.flat):
         entry = expected
     elif not at_once and ledger.is_first(reading.forms(), nodes) and not ledger.buys_at_once(nodes) \
-            and not (at_once := newcomers.will_return(nodes[0].site)):
+            and not (at_once := newcomers.will_return(nodes[0].site, reading.signatures)):
         return None
     else:
         entry = _find(reading, _latest.family.following() if _latest is not None else None)
@@ -125,7 +125,8 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
     _latest = entry
     if entry.program is None and entry.native \
             and (at_once or ledger.buys(entry.rent, entry.family.rent, nodes,
-                                        entry.family.pattern is not None)):
+                                        entry.family.pattern is not None)
+                 or newcomers.will_stay(nodes[0].site, reading.signatures)):
         reading.flat.clear()    # planning asks who refers to a node
         if entry.family.pattern is None:
             ran.append("new")
