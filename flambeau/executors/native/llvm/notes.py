@@ -32,6 +32,7 @@ from .machine import machine
 _FOLDERS = ("executors", "graph", "operators", "optim", "random_streams", "sparse", "tensor")
 _PACKAGE = __name__.partition(".")[0]
 _signatures: Recent[Signature, str] = Recent(1 << 11)     # as they are spelled
+_geometries: Recent[Geometry, str] = Recent(1 << 12)
 _OWN = tuple(f"{_PACKAGE}.{folder}." for folder in _FOLDERS)
 
 
@@ -68,12 +69,28 @@ def keep(key: str, note: Any) -> None:
 
 def _spelled(value: Any) -> str:
     """The same for equal arguments in every process, different for others."""
-    if value is None or isinstance(value, (bool, int, float, complex, str, enum.Enum)):
+    if value.__class__ in _PLAIN:
+        return repr(value)
+    if value.__class__ is Geometry:
+        return _geometries.get(value) or _geometries.recall(value) or _geometries.keep(
+            value, f"{value} on {value.device}")
+    if value.__class__ is Signature:
+        return _signatures.get(value) or _signatures.recall(value) or _signatures.keep(
+            value, _spelled_signature(value))
+    if value.__class__ is tuple:
+        return f"tuple({','.join([_spelled(x) for x in value])})"
+    return _spelled_rare(value)
+
+
+_PLAIN = frozenset((type(None), bool, int, float, complex, str, device))
+
+
+def _spelled_rare(value: Any) -> str:
+    """``_spelled`` of what else there is."""
+    if isinstance(value, (bool, int, float, complex, str, enum.Enum)):
         return repr(value)
     if isinstance(value, (np.dtype, dtype)):
         return f"dtype {value.name}"
-    if isinstance(value, device):
-        return repr(value)
     if isinstance(value, tuple):
         return f"{type(value).__qualname__}({','.join(map(_spelled, value))})"
     if isinstance(value, type):
@@ -84,13 +101,12 @@ def _spelled(value: Any) -> str:
         return f"cached {_spelled(value.__wrapped__)}"
     if isinstance(value, FunctionType):
         return _spelled_function(value)
-    if isinstance(value, Geometry):
-        return f"{value} on {value.device}"
-    if isinstance(value, Signature):
-        return _signatures.get(value) or _signatures.recall(value) or _signatures.keep(value, _spelled(
-            (value.operator, value.attributes, value.geometries, value.outputs, value.single,
-             value.compute)))
     raise _Nameless
+
+
+def _spelled_signature(signature: Signature) -> str:
+    return _spelled((signature.operator, signature.attributes, signature.geometries, signature.outputs,
+                     signature.single, signature.compute))
 
 
 @functools.cache

@@ -124,15 +124,20 @@ def _lists(rows: Sequence[Sequence[int]]) -> list[list[int]]:
     return [list(row) for row in rows]
 
 
-def _tuples(value: Any) -> Any:
+def _tuples(values: list[Any]) -> tuple[Any, ...]:
     """Lists as the tuples that they were."""
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+    return tuple([_tuples(value) if value.__class__ is list else value for value in values])
+
+
+def _rows(lists: list[list[int]]) -> Any:
+    """``_tuples`` of lists of numbers."""
+    return tuple(map(tuple, lists))
 
 
 def _plan(said: list[Any], objects: list[Any]) -> Plan:
     calls, workspace, in_place, reuses, flops, traffic, nanoseconds = said
-    return Plan([_call(call, objects) for call in calls], workspace=workspace, in_place=_tuples(in_place),
-                reuses=_tuples(reuses), flops=flops, traffic=traffic, nanoseconds=nanoseconds)
+    return Plan([_call(call, objects) for call in calls], workspace=workspace, in_place=_rows(in_place),
+                reuses=_rows(reuses), flops=flops, traffic=traffic, nanoseconds=nanoseconds)
 
 
 def _library(name: str) -> lapack.Address:
@@ -147,7 +152,7 @@ def _call(said: list[Any], objects: list[Any]) -> Call:
     function, values, inputs, shifts, outputs, numbers, workspaces, rooms, functions, status, *amounts = said
     words = Words()
     words.values, words.shifts, words.workspaces, words.rooms = values, shifts, workspaces, rooms
-    words.inputs, words.outputs = _tuples(inputs), _tuples(outputs)
+    words.inputs, words.outputs = _rows(inputs), _rows(outputs)
     words.numbers = [(at, _DTYPES[name], m, operand) for at, name, m, operand in numbers]
     words.functions = tuple([(at, _library(name) if entry is None else objects[entry][name])
                              for at, (entry, name) in functions])
