@@ -20,7 +20,7 @@ from ..graph import pending
 from ..graph.node import Node
 from ..graph.site import Site
 
-_LEAST_NODES = 24
+LEAST_NODES = 24
 _LEAST_TIME = 60e3      # modelled nanoseconds of the graph
 _ROUNDS = 16            # in which as many nodes were recorded for one line, before its graph is cut
 _CROSSING = 2           # values that the second part reads of the first one, at most
@@ -49,11 +49,14 @@ class HeadStarts:
 
     ``at``: how many nodes the first part of the next graph has; 0: it is not begun ahead. ``part``: how many
     nodes were computed ahead for the next look, the last one recorded at ``site``; ``begun``: what runs.
+    ``is_curious``: the line that is expected came often enough for its next graph to be studied.
     """
 
     def __init__(self) -> None:
         self.lines: dict[Site, _Line] = {}
         self.expected: _Line | None = None
+        self.expected_at: Site | None = None
+        self.is_curious = False
         self.at = self.part = 0
         self.begun: Any = None
         self.site: Site | None = None
@@ -61,10 +64,13 @@ class HeadStarts:
 
     def study(self, nodes: list[Node], site: Site) -> None:
         """A look begins: whether the graph of this line, which came often, is to be cut from now on."""
+        self.is_curious = False
         line = self.lines.get(site)
-        if line is None or line.is_settled or line.rounds < _ROUNDS or len(nodes) != line.nodes:
+        if line is None or line.is_settled or line.rounds < _ROUNDS:
             return
         line.rounds = 0
+        if len(nodes) != line.nodes:
+            return
         engine = native.head_starts()
         time = engine.modelled(nodes) if engine is not None and settings.threads > 1 else None
         if time is None:
@@ -77,24 +83,30 @@ class HeadStarts:
     def count(self, site: Site, computed: int) -> None:
         """A line has looked, and so many nodes were computed natively."""
         computed, self.part = computed + self.part, 0
-        if computed < _LEAST_NODES:
+        if computed < LEAST_NODES:
             return
-        line = self.lines.get(site)
+        line = self.expected if site == self.expected_at else self.lines.get(site)
         if line is None:
             line = self._new_line(site)
         line.rounds = line.rounds + 1 if line.nodes == computed else 0
         line.nodes = computed
         if line.missed > _MISSES + 2 * line.taken:
             line.first_part = []
-        self.expected, self.at = line, len(line.first_part)
+        self.expected, self.expected_at, self.at = line, site, len(line.first_part)
+        self.is_curious = line.rounds >= _ROUNDS and not line.is_settled and settings.threads > 1
         if self.at:
             settings.check_at = self.at - 1
 
     def _new_line(self, site: Site) -> _Line:
         if len(self.lines) >= _LINES:
-            self.lines.clear()
+            self.forget()
         line = self.lines[site] = _Line()
         return line
+
+    def forget(self) -> None:
+        """Let no line have looked."""
+        self.lines.clear()
+        self.expected_at = None
 
     def is_due(self, nodes: list[Node]) -> bool:
         """As many nodes are pending as the first part has; whether they are it."""

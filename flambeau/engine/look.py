@@ -27,7 +27,7 @@ from ..graph.storage import Storage
 from ..graph.verify import verify
 from .explain import listeners, looks
 from .first_draws import first_draws
-from .head_starts import head_starts
+from .head_starts import LEAST_NODES, head_starts
 
 # An executor takes nodes (last one first), empties the list and returns the nodes that failed.
 # Others plug in here.
@@ -61,7 +61,7 @@ def _look(cause: str, keep: int, inside: int) -> None:
     """``compute_pending``: a graph that the book has, or any other. (Note: hot functions)"""
     if head_starts.begun is not None:
         _end_head_start()
-    if keep or not settings.by_book or pending.watchers or first_draws.waits:
+    if keep or not settings.by_book or pending.watchers or first_draws.waits or head_starts.is_curious:
         return _look_closely(cause, keep, None, len(_nodes), inside + 1)
     with _lock:
         began = _clock()
@@ -75,7 +75,7 @@ def _look(cause: str, keep: int, inside: int) -> None:
         code = frame.f_code
         site = user_frame(frame) if is_library_file.get(code.co_filename, True) else (code, frame.f_lasti)
         looks.append((cause, site, recorded, found, _clock() - began, "native", ()))
-        if head_starts.part:
+        if head_starts.part or found >= LEAST_NODES:
             head_starts.count(site, found)
         if listeners:
             for listener in listeners:

@@ -28,7 +28,7 @@ ROUNDS = 24
 def _two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     known.clear()
     torch.synchronize()
-    head_starts.lines.clear()
+    head_starts.forget()
     monkeypatch.setattr(settings, "threads", 2)
     with config.executor("native"), torch.inference_mode():
         yield
