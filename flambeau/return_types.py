@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
 
@@ -91,6 +92,14 @@ _FIELDS = {
 }
 TYPES: dict[str, type[Results]] = {name: _declare(name, fields) for name, fields in _FIELDS.items()}
 globals().update(TYPES)
+
+
+def made(name: str, values: Iterable[Any]) -> Any:
+    """The named tuple of an operator's results, as many as it has fields."""
+    return _new(TYPES[name], values)
+
+
+_new: Any = tuple.__new__
 
 
 def __getattr__(name: str) -> type[Results]:

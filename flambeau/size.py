@@ -13,6 +13,9 @@ def _integers(extents: tuple[Any, ...], first: int = 0) -> tuple[int, ...]:
     return tuple(map(index, extents))
 
 
+_item: Any = tuple.__getitem__
+
+
 class Size(tuple[int, ...]):
     """The shape of a tensor.
 
@@ -42,8 +45,8 @@ class Size(tuple[int, ...]):
     __rmul__ = __mul__
 
     def __getitem__(self, index: Any) -> Any:
-        found = tuple.__getitem__(self, index)
-        return Size(found) if isinstance(index, slice) else found
+        found = _item(self, index)
+        return found if found.__class__ is int else Size(found) if isinstance(index, slice) else found
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Size, (tuple(self),))

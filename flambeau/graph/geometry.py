@@ -366,8 +366,11 @@ def dense_like(shape: Sequence[int], template: Geometry, dtype: dtype) -> Geomet
 
     Of a dense template of the same shape the strides are kept as they are, also where the size is 1.
     """
+    if shape is template.shape and dtype is template.dtype and template.is_dense and not template.offset \
+            and template.__class__ is Geometry:
+        return template
     if len(shape) != template.ndim:
         return contiguous(shape, dtype, template.device)
-    if template.is_dense and tuple(shape) == template.shape:
+    if template.is_dense and (shape is template.shape or tuple(shape) == template.shape):
         return intern(template.shape, template.strides, 0, dtype, template.device)
     return intern(Size(shape), dense_strides(shape, [template.strides]), 0, dtype, template.device)

@@ -20,6 +20,7 @@ from ..tensor import Tensor
 # The value a storage had, and the limits of its parts (senders and receivers of edges lie in one tensor).
 _ranges: WeakKeyDictionary[Storage, tuple[Any, dict[Geometry, tuple[int, int]]]] = WeakKeyDictionary()
 _PARTS = 16
+_AT_ONCE = 8
 _FEW = 24       # up to so many, a list finds its extrema faster than an array
 
 
@@ -30,6 +31,9 @@ def known_range(index: Tensor) -> tuple[int, int] | None:
     value = node.value
     if value is None or value.__class__ is Failure or geometry.numel == 0:
         return None
+    if geometry.numel <= _AT_ONCE and geometry.numel == value.size and value.dtype is geometry.dtype.numpy:
+        values = value.tolist()     # which takes as long as to remember what was found
+        return min(values), max(values)
     found = _ranges.get(storage)
     if found is None or found[0] is not node or storage.exposed or len(found[1]) >= _PARTS:
         found = _ranges[storage] = node, {}

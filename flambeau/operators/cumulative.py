@@ -212,7 +212,7 @@ def cummax(input: Tensor, dim: int) -> Any:
     tensor([1, 3, 3])
     """
     _refuse_complex(input, "cummax")
-    return return_types.TYPES["cummax"](*record(CUMMAX, (input,), (check_dim(dim, input.ndim),)))
+    return return_types.made("cummax", record(CUMMAX, (input,), (check_dim(dim, input.ndim),)))
 
 
 @api("torch", "Tensor", out=EXPECTED, judge="first")
@@ -224,7 +224,7 @@ def cummin(input: Tensor, dim: int) -> Any:
     tensor([3, 1, 1])
     """
     _refuse_complex(input, "cummin")
-    return return_types.TYPES["cummin"](*record(CUMMIN, (input,), (check_dim(dim, input.ndim),)))
+    return return_types.made("cummin", record(CUMMIN, (input,), (check_dim(dim, input.ndim),)))
 
 
 # --- logcumsumexp -------------------------------------------------------------------------------------------

@@ -133,18 +133,19 @@ def refuse_sparse_frequency(weight: Tensor, sparse: bool) -> None:
 
 def rows_of(weight: Tensor, indices: Tensor, padding_idx: int | None, sparse: bool = False) -> Tensor:
     check_table(weight, indices)
-    return record(EMBEDDING_SPARSE if sparse else EMBEDDING, (weight, indices), (padding_idx,))
+    return record_pair(EMBEDDING_SPARSE if sparse else EMBEDDING, weight, indices, (padding_idx,))
 
 
 def check_table(weight: Tensor, indices: Tensor) -> None:
     """Raise at the caller's line unless the indices can name rows of the table."""
-    if weight.ndim != 2:
+    rows, g = weight._geometry.shape, indices._geometry
+    if len(rows) != 2:
         raise RuntimeError("'weight' must be 2-D")
-    if indices.dtype not in (dtypes.int64, dtypes.int32):
+    if g.dtype is not dtypes.int64 and g.dtype is not dtypes.int32:
         raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar "
                            f"types: Long, Int; but got {type_in_checks(indices._geometry)} instead (while "
                            "checking arguments for embedding)")
-    check_index(indices, 0, weight.shape[0], IndexError, "index out of range in self")
+    check_index(indices, 0, rows[0], IndexError, "index out of range in self")
 
 
 def scaled_by_frequency(weight: Tensor, indices: Tensor, padding_idx: int | None) -> Tensor:

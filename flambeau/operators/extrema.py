@@ -189,7 +189,7 @@ def _one_or_all(
     if g.dtype.is_complex:
         raise RuntimeError(f"{name}(): does not support complex input")
     found = one_dim(input, dim, f"{name}()")
-    return return_types.TYPES[name](*record(along, (input,), (found, keepdim)))
+    return return_types.made(name, record(along, (input,), (found, keepdim)))
 
 
 _WITH_INDICES = Out(several=EXACT.wrong_type)
@@ -326,4 +326,4 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
         one_dim(input, dim, "aminmax")
     refuse_complex(g, "aminmax_cpu" if dim is not None else "aminmax_all_cpu")
     dims = normalize_dims(dim, g.ndim, keepdim)
-    return return_types.TYPES["aminmax"](*record(AMINMAX, (input,), (dims, keepdim, g.dtype)))
+    return return_types.made("aminmax", record(AMINMAX, (input,), (dims, keepdim, g.dtype)))

@@ -16,7 +16,7 @@ from ..graph.operator import Operator
 from ..graph.strides import dense_strides
 from ..size import Size
 from ..tensor import Tensor, record, record_pair
-from .bounds import check_index, out_of_bounds, require
+from .bounds import check_index, known_range, out_of_bounds, require
 from .definition import broadcast_shapes
 
 
@@ -191,6 +191,18 @@ def check_known(x: Tensor, indices: Any, dims: tuple[int, ...]) -> None:
             raise IndexError("index is out of bounds for dimension with size 0")
         if not empty:
             check_index(index, -n, n, IndexError, out_of_bounds(number, n))
+
+
+def read_rows(x: Tensor, index: Tensor) -> Tensor:
+    """``x`` at an index tensor in its first dimension."""
+    shape = x._geometry.shape
+    limits = known_range(index)
+    if 0 in shape or (limits is not None and (limits[0] < -shape[0] or limits[1] >= shape[0])):
+        check_known(x, (index,), _FIRST)
+    return record_pair(read_operator(1), x, index, (_FIRST,))
+
+
+_FIRST = (0,)
 
 
 def read(x: Tensor, indices: Any, dims: tuple[int, ...]) -> Tensor:

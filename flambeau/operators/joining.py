@@ -212,6 +212,9 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
     tensor([[1, 3],
             [2, 4]])
     """
+    if tensors.__class__ in (list, tuple) and len(tensors) == 2 and _need_nothing(tensors):
+        return record_pair(STACK, tensors[0], tensors[1],
+                           (check_dim(dim, tensors[0]._geometry.ndim + 1), None))
     tensors = _tensor_list(tensors, "stack")
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")

@@ -25,11 +25,11 @@ def _form_of(values: Iterable[Any]) -> tuple[Any, ...] | None:
     found: list[Any] = []
     for x in values:
         kind: Any = x.__class__
-        if kind is int:
-            if not -_SMALL < x < _SMALL:
+        if kind is Tensor:
+            if not x._geometry.shape:
                 return None
-        elif kind is Tensor:
-            if not x._geometry.ndim:
+        elif kind is int:
+            if not -_SMALL < x < _SMALL:
                 return None
         elif kind is tuple or kind is list or kind is Size:
             for n in x:

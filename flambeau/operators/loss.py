@@ -196,14 +196,19 @@ def nll_loss(input: Tensor, target: Tensor, weight: Any = None, size_average: An
     reduction = reduction_of(size_average, reduce, reduction)
     if ignore_index.__class__ is not int or not -_LARGEST <= ignore_index < _LARGEST:
         require_integer(ignore_index)
+    return _nll_loss(input, target, weight, ignore_index, reduction)
+
+
+def _nll_loss(input: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str) -> Tensor:
     key = (input._geometry, target._geometry, None if weight is None else weight._geometry)
     if key not in _fitting:
         _check_nll(input, target, weight)
         _fitting.keep(key, True)
-    require_constant("nll_loss_forward", weight=weight)
+    if weight is not None:
+        require_constant("nll_loss_forward", weight=weight)
     shape = input._geometry.shape
     check_classes(target, shape[1 if len(shape) > 1 else 0], ignore_index)
-    if len(shape) == 1 and target.ndim == 1:
+    if len(shape) == 1 and target._geometry.ndim == 1:
         target = target.reshape(())
     result: Tensor = record(NLL_LOSS, (input, target, weight), (ignore_index, reduction), 1)[0]
     return result
@@ -234,14 +239,14 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Any = None, size_averag
         return _cross_entropy_probabilities(input, target, weight, reduction, label_smoothing, axis)
     logs = log_softmax(input, axis)
     if label_smoothing <= 0:
-        return nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
+        return _nll_loss(logs, target, weight, ignore_index, reduction)
     return _smoothed(logs, target, weight, ignore_index, reduction, label_smoothing, axis)
 
 
 def _smoothed(logs: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str, smoothing: float,
               axis: int) -> Tensor:
     """(1 - s) nll + s / C sum of -log p over the classes."""
-    nll = nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
+    nll = _nll_loss(logs, target, weight, ignore_index, reduction)
     shape = [1] * logs.ndim
     shape[axis] = -1
     classes = logs.shape[axis]

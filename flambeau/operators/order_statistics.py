@@ -81,7 +81,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
         raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size.")
     if not 1 <= k <= (g.shape[dim] if g.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
-    return return_types.TYPES["kthvalue"](*record(KTHVALUE, (input,), (dim, keepdim, k)))
+    return return_types.made("kthvalue", record(KTHVALUE, (input,), (dim, keepdim, k)))
 
 
 # --- median -------------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def _median(name: str, whole: Any, along: Any, input: Tensor, dim: int | None, k
     if dim is None:
         return record(whole, (input,), (tuple(range(g.ndim)), False, ignore_nan))
     found = one_dim(input, dim, "median()")
-    return return_types.TYPES[name](*record(along, (input,), (found, keepdim, ignore_nan)))
+    return return_types.made(name, record(along, (input,), (found, keepdim, ignore_nan)))
 
 
 @api("torch", "Tensor", out=True, judge="first")
@@ -212,7 +212,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     tensor(2)
     """
     refuse_complex(input._geometry, "mode_cpu")
-    return return_types.TYPES["mode"](*record(MODE, (input,), (one_dim(input, dim, "mode()"), keepdim)))
+    return return_types.made("mode", record(MODE, (input,), (one_dim(input, dim, "mode()"), keepdim)))
 
 
 # --- quantile -----------------------------------------------------------------------------------------------

@@ -206,7 +206,7 @@ def in_place(function: Callable[..., Any], name: str, namespace: str = "Tensor",
                 check_writable(self)  # what may not be written is refused whatever else is wrong
             raise
         if kind is not True:
-            require_apart(self, (*args, *kwargs.values()), same_allowed=kind == "pointwise")
+            require_apart(self, (*args, *kwargs.values()) if kwargs else args, kind == "pointwise")
         try:
             return assign(self, result, name)
         except AttributeError:      # the result is not a tensor: an argument made it of the function

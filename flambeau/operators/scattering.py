@@ -22,14 +22,17 @@ from .view_backward import embed
 
 def check_grid(name: str, x: Tensor, dim: int, index: Tensor) -> int:
     """The dimension along which a grid of indices goes over a tensor; raise where they do not fit."""
-    if index.dtype.name not in ("int64", "int32") and index.numel():
+    g, given = x._geometry, index._geometry
+    if given.dtype is not dtypes.int64 and given.dtype is not dtypes.int32 and given.numel:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
-    d = check_dim(dim, x.ndim)
-    if (index.ndim or 1) != (x.ndim or 1) and index.numel():
+    d = check_dim(dim, g.ndim)
+    if (given.ndim or 1) != (g.ndim or 1) and given.numel:
         raise RuntimeError("Index tensor must have the same number of dimensions as "
                            f"{'input' if name == 'gather' else 'self'} tensor")
-    n = x.shape[d] if x.ndim else 1
-    bounds.check_index(index, 0, n, RuntimeError, bounds.out_of_bounds(d, n))
+    n = g.shape[d] if g.ndim else 1
+    limits = bounds.known_range(index)
+    if limits is not None and (limits[0] < 0 or limits[1] >= n):
+        bounds.check_index(index, 0, n, RuntimeError, bounds.out_of_bounds(d, n))
     return d
 
 
@@ -93,9 +96,10 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
             [4]])
     """
     d = check_grid("gather", input, dim, index)
-    if index.numel():
-        for k in range(input.ndim if index.ndim else 0):
-            if k != d and index.shape[k] > input.shape[k]:
+    given = index._geometry
+    if given.numel and given.ndim:
+        for k, (n, most) in enumerate(zip(given.shape, input._geometry.shape)):
+            if n > most and k != d:
                 raise RuntimeError(f"Size does not match at dimension {k} expected index {list(index.shape)} "
                                    f"to be no larger than self {list(input.shape)} apart from dimension {d}")
     return record_pair(GATHER, input, index, (d,))
@@ -200,9 +204,10 @@ def into_shape(part: Tensor, shape: Any) -> Tensor:
 
 def check_src(name: str, x: Tensor, dim: int, index: Tensor, src: Tensor) -> None:
     """Raise where positions ask for more than there is in the tensors."""
-    if x.dtype is not src.dtype:
+    g, given, source = x._geometry, index._geometry, src._geometry
+    if g.dtype is not source.dtype:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
-    if index.numel() == 0:
+    if given.numel == 0 or given.shape == source.shape == g.shape:
         return
     if 0 < src.ndim < index.ndim:
         check_dim(src.ndim, src.ndim)     # beyond

@@ -85,7 +85,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     _refuse_complex(input._geometry, " Sort does not support complex dtypes on CPU")
     stable = bool(stable) or (not descending and _counted(input._geometry))
     attributes = (check_dim(dim, input._geometry.ndim), bool(descending), stable)
-    return return_types.TYPES["sort"](*record(SORT, (input,), attributes))
+    return return_types.made("sort", record(SORT, (input,), attributes))
 
 
 @api("torch", "Tensor", judge="first")
@@ -179,7 +179,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     if isinstance(k, Tensor):
         k = int(k)
     attributes = (k, check_dim(dim, input._geometry.ndim), bool(largest), bool(sorted))
-    return return_types.TYPES["topk"](*record(TOPK, (input,), attributes))
+    return return_types.made("topk", record(TOPK, (input,), attributes))
 
 
 # --- searching ----------------------------------------------------------------------------------------------

@@ -260,8 +260,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         return getitem(self, key.item())
     elif key.__class__ is Tensor and key._geometry.dtype is dtypes.int64 and key._geometry.ndim \
             and self._geometry.ndim:
-        index_operators.check_known(self, (key,), _FIRST)
-        return index_operators.read(self, (key,), _FIRST)
+        return index_operators.read_rows(self, key)
     elif key.__class__ is Tensor and key._geometry.dtype is dtypes.bool_ \
             and (chosen := chosen_at_once(self, key)) is not None:
         return chosen

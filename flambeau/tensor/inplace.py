@@ -126,7 +126,7 @@ def assign(x: Tensor, result: Tensor, name: str) -> Tensor:
     if taping and base is not None and (x._view is None or x._multiple) and result._requires_grad:
         raise ambiguous_write(x, _WRITTEN)
     history_edge = edge(base) if base is not None and base._requires_grad and taping else None
-    write(x, result)
+    write_part(x, x._geometry, result)
     if taping:
         rebase(x, result, history_edge, name)
     return x
