@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..graph.operator import OnStacks, Operator
-from ..tensor import Tensor, record
+from ..tensor import Tensor, record, record_pair, record_scaled
 from ..tensor.overrides import first_seen
 from .arithmetic import conjugate
 from .definition import NUMBERS, operand, pointwise, pointwise_operator
@@ -114,6 +114,16 @@ def _(ctx: Any, grad: Tensor, input: Any, other: Tensor) -> Tensor:
     return -grad * div(input, other, rounding_mode="trunc")
 
 
+def _divided(op: Operator, input: Any, other: Any) -> Tensor:
+    if isinstance(input, Tensor):
+        if isinstance(other, Tensor):
+            return record_pair(op, input, other)
+        if other.__class__ in NUMBERS:
+            return record_scaled(op, input, other)
+    result: Tensor = record(op, (input, other))
+    return result
+
+
 @api("torch", "Tensor", out=True, inplace="pointwise", aliases=("divide",), judge="never")
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """``input / other``; ``rounding_mode`` "floor" or "trunc" rounds the quotient (and keeps integers).
@@ -128,11 +138,11 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         other = operand(other, "div", "other", 2)
         input = some_tensor(input, other)
     if rounding_mode is None:
-        return record(TRUE_DIVIDE, (input, other))
+        return _divided(TRUE_DIVIDE, input, other)
     if rounding_mode == "floor":
-        return record(by_number(DIV_FLOOR, input, other), (input, other))
+        return _divided(by_number(DIV_FLOOR, input, other), input, other)
     if rounding_mode == "trunc":
-        return record(by_number(DIV_TRUNC, input, other), (input, other))
+        return _divided(by_number(DIV_TRUNC, input, other), input, other)
     raise RuntimeError(
         f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
     )

@@ -55,22 +55,28 @@ def front_of(function: Callable[..., Any]) -> Callable[..., Any]:
     return found
 
 
-def strict(function: Callable[..., Any], namespace: str, name: str,
-           public: bool = True) -> Callable[..., Any]:
+def strict(function: Callable[..., Any], namespace: str, name: str, public: bool = True,
+           bare: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """``function`` with its arguments judged before it runs: it would make something of wrong ones.
 
     Arguments of classes that were judged right are not judged again. One that is not ``public`` leaves
-    arguments that override to its caller.
+    arguments that override to its caller. ``bare``: what does the same without keywords, if nothing is wrong.
     """
     right: Recent[Any, bool] = Recent(64)
     tensor_is_right = False
+    positional = bare or function
 
     @wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
         nonlocal tensor_is_right
-        if tensor_is_right and len(args) == 1 and not kwargs and args[0].__class__ is Tensor:
-            return function(args[0])
-        form = _form_of((*args, *kwargs.values()) if kwargs else args)
+        if kwargs:
+            form = _form_of((*args, *kwargs.values()))
+        elif tensor_is_right and len(args) == 1 and args[0].__class__ is Tensor:
+            return positional(args[0])
+        else:
+            form = _form_of(args)
+            if form in right:
+                return positional(*args)
         call = (form, *kwargs) if kwargs else form
         if form is None and public and first_seen((*args, *kwargs.values())):
             return front_of(checked)(*args, **kwargs)      # which asks now

@@ -83,7 +83,7 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
                 raise error from None
             raise
 
-    return wrapper if public is None or judge != "first" else strict(wrapper, *public)
+    return wrapper if public is None or judge != "first" else strict(wrapper, *public, bare=function)
 
 
 def asking_first(quick: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:

@@ -184,17 +184,24 @@ def _checked_sizes(input: Tensor, split_sizes: Any, dim: int) -> tuple[int, list
     return d, sizes
 
 
-def _chunk_sizes(input: Tensor, chunks: int, dim: int) -> tuple[int, list[int]]:
+def _chunk_sizes(input: Tensor, chunks: int, dim: int) -> tuple[int, Sequence[int]]:
     if chunks.__class__ is not int or dim.__class__ is not int or chunks >= 1 << 63:
         chunks, dim = whole(chunks), whole(dim)
     g = input._geometry
+    known = _chunked.get((g, chunks, dim))
+    if known is not None:
+        return known
     if g.ndim == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     d = check_dim(dim, g.ndim)
     size = -(-g.shape[d] // chunks)
-    return d, [0] * chunks if size == 0 else _equal(g.shape[d], size)
+    found = d, tuple([0] * chunks if size == 0 else _equal(g.shape[d], size))
+    return found if g.__class__ is not Geometry else _chunked.keep((g, chunks, dim), found)
+
+
+_chunked: Recent[Any, tuple[int, tuple[int, ...]]] = Recent(1 << 10)
 
 
 @api("torch", "Tensor")

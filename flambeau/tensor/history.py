@@ -320,9 +320,11 @@ def _keep_watched(fn: GradFn, operands: Sequence[Any], outs: tuple[Tensor, ...])
 
 def edge(x: Tensor) -> Any:
     """Where the gradient of x goes (Note: edges)."""
-    fn = x._grad_fn if x._base is None else x.grad_fn
+    base = x._base
+    known = base is None or (base._counter is None and x._base_version == base._storage.version)
+    fn = x._grad_fn if known else x.grad_fn
     if fn is None:  # a view made without recording lets no gradient through
-        return x if x._base is None or x._requires_grad else None
+        return x if base is None or x._requires_grad else None
     return (fn, x._output_nr) if x._output_nr else fn
 
 
