@@ -32,10 +32,10 @@ _BEFORE = _AHEAD - BLOCK
 _TWIST = 0x9908B0DF
 _VECTOR = 16                    # words at most
 _PADDED = BLOCK + _VECTOR       # the block and the copy of its first words
-_BLOCKS = 4                     # made at a time
+BLOCKS = 4                      # made at a time, or fewer
 _BATCH = 64                     # batches but the last have a multiple of so many elements
 PARTS = 2
-QUEUE = (_BLOCKS + 1) * BLOCK + 4 * _BATCH
+QUEUE = (BLOCKS + 1) * BLOCK + 4 * _BATCH
 SCRATCH = 4 * (_PADDED + _VECTOR + QUEUE)
 
 # Bytes from the state's start. A value of a pair of normal numbers may be kept, which a flag tells.
@@ -52,23 +52,28 @@ Formula = Callable[[Function, str, str, str, str], None]
 class Draw(NamedTuple):
     """What a kernel makes of words: elements of LLVM type ``element``, each of ``per`` words.
 
-    There are two parts, of which the first has ``sixteenths`` of the elements; or one, if ``count_of`` says
-    how many elements there are. ``finish(f, queue)`` comes last, when the state after is written.
-    ``tempers``: whether the queue's words are tempered; else the formula does that with those that it needs.
+    There are two parts, of which the first has ``share`` 64ths of the elements; or one, if ``count_of`` says
+    how many elements there are. ``blocks``: so many are made at a time. ``tempers``: whether the queue's
+    words are tempered; else the formula does that with those that it needs. ``finish(f, queue)`` comes last,
+    when the state after is written. ``use(f, first, count)`` does something with elements that have just been
+    drawn, and ``ahead(f, first, count)`` comes while their words are made.
     """
 
     formula: Formula
     per: Callable[[Function], str | int]
     element: str
     tempers: bool = True
-    sixteenths: int = 9
+    share: Callable[[Function], str | int] = lambda f: 36
+    blocks: int = BLOCKS
     count_of: Callable[[Function], str] | None = None
     finish: Callable[[Function, str], None] | None = None
+    ahead: Callable[[Function, str, str], None] | None = None
+    use: Callable[[Function, str, str], None] | None = None
 
 
 def draw_kernel(module: Module, name: str, draw: Draw) -> None:
     """A kernel that fills ``RESULT``, of ``PARTS`` tasks or one."""
-    formula, per, element, tempers, sixteenths, count_of, finish = draw
+    formula, per, element, tempers, share, most, count_of, finish, ahead, use = draw
     load, temper = define_load(module), define_temper_rest(module, tempers)
     following = define_following(module, Out.TEMPERED if tempers else Out.RAW)
     pass_over, save = define_following(module, Out.NONE), define_save(module)
@@ -79,7 +84,7 @@ def draw_kernel(module: Module, name: str, draw: Draw) -> None:
     with module.kernel(name) as f:
         block = f.scratch
         result, width = f.word(RESULT, "ptr"), per(f)
-        start, stop, is_last = _part(f, sixteenths) if count_of is None else ("0", count_of(f), "true")
+        start, stop, is_last = _part(f, share(f)) if count_of is None else ("0", count_of(f), "true")
         position = f.variable("i64", f.run(load, f.word(BEFORE, "ptr"), block))
         with f.when(f.compare("ne", start, 0)):
             there = f.add(position.get(), f.mul(start, width))
@@ -93,12 +98,15 @@ def draw_kernel(module: Module, name: str, draw: Draw) -> None:
         after = f.add(f.word(LOST), f.mul(f.word(LAST), width))
         needed = f.add(f.mul(f.sub(stop, start), width), f.choose(is_last, "i64", after, 0))
         blocks = f.div(f.add(f.most(f.sub(needed, there), 0), BLOCK - 1), BLOCK)
-        rounds = f.most(f.div(f.add(blocks, _BLOCKS - 1), _BLOCKS), 1)
+        rounds = f.most(f.div(f.add(blocks, most - 1), most), 1)
         have, done, left = f.variable("i64", there), f.variable("i64", start), f.variable("i64", blocks)
         with f.loop(0, rounds) as r:
-            made = f.least(left.get(), _BLOCKS)
+            made = f.least(left.get(), most)
             end = f.at(queue, have.get(), "i32")
             with f.loop(0, made) as b:
+                if ahead is not None:
+                    each = f.div(BLOCK, width)
+                    ahead(f, f.add(done.get(), f.mul(b, each)), each)
                 f.run(following, block, f.at(end, f.mul(b, BLOCK), "i32"))
             left.set(f.sub(left.get(), made))
             have.set(f.add(have.get(), f.mul(made, BLOCK)))
@@ -107,6 +115,8 @@ def draw_kernel(module: Module, name: str, draw: Draw) -> None:
             final = f.compare("eq", r, f.sub(rounds, 1))
             take = f.choose(final, "i64", missing, f.least(whole, missing))
             f.run(g, queue, f.at(result, done.get(), element), done.get(), take, f.words)
+            if use is not None:
+                use(f, done.get(), take)
             used = f.mul(take, width)
             _move(f, queue, f.at(queue, used, "i32"), f.sub(have.get(), used))
             have.set(f.sub(have.get(), used))
@@ -121,12 +131,14 @@ def draw_kernel(module: Module, name: str, draw: Draw) -> None:
             f.run(save, f.word(BEFORE, "ptr"), block, f.sub(BLOCK, unused), drawn, f.word(AFTER, "ptr"))
             if finish is not None:
                 finish(f, queue)
+        if use is not None and machine().passes:
+            f.settle()
 
 
-def _part(f: Function, sixteenths: int) -> tuple[str, str, str]:
+def _part(f: Function, share: str | int) -> tuple[str, str, str]:
     """The elements of a task, or of both; whether they are the last ones (Note: two parts of a stream)."""
     count = f.word(COUNT)
-    cut = f.emit(f"and i64 {f.div(f.mul(count, sixteenths), 16)}, {-_BATCH}")
+    cut = f.emit(f"and i64 {f.div(f.mul(count, share), 64)}, {-_BATCH}")
     is_first, is_last = f.compare("eq", f.begin, 0), f.compare("eq", f.end, PARTS)
     return f.choose(is_first, "i64", 0, cut), f.choose(is_last, "i64", count, cut), is_last
 

@@ -8,14 +8,24 @@ engine made them, and half of them are never tempered.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..llvm.build import Function, vector
 from ..llvm.emitter import BFLOAT16, FLOAT64, INT64, Dtype, literal, memory_type
 from ..llvm.expression import Expression, compare, constant
+from ..movement.squares import LINE
+from ..products.following import follow
+from ..quantity import whole
 from .mersenne import NUMBERS, Draw, Formula, tempered, words_at_once
 from .streams import double, number, single
 
 WORDS = 2       # of a toss
 _HIGH = 21      # bits of the first one
+
+# Words behind the probability, of tosses that are used at once.
+_SHARE, _COLUMNS, _OPERAND, _FOLLOWER = NUMBERS + 1, NUMBERS + 2, NUMBERS + 3, NUMBERS + 5
+_BLOCKS = 2     # made at a time, where elements and results have to stay in the first cache besides
+_TOSS, _PASS = 0.3, 0.16    # nanoseconds for a toss, and for passing over its words
 
 
 def draw(dtype: Dtype) -> Draw:
@@ -23,7 +33,49 @@ def draw(dtype: Dtype) -> Draw:
 
     As they cost little more than to pass over their words, the first part is the larger one.
     """
-    return Draw(_bernoulli(dtype), lambda f: WORDS, memory_type(dtype), tempers=False, sixteenths=11)
+    return Draw(_bernoulli(dtype), lambda f: WORDS, memory_type(dtype), tempers=False, share=lambda f: 44)
+
+
+def followed(dtype: Dtype) -> Draw:
+    """Tosses of one probability, each batch of which is used at once by a follower.
+
+    The words behind the probability: the first part's share; how many elements are a row; where an operand
+    lies that is read element by element, which is fetched while words are made, and how large its elements
+    are; the follower's address and its own words.
+    """
+    def ahead(f: Function, first: str, count: str) -> None:
+        size = f.word(_OPERAND + 1)
+        at, end = f.mul(first, size), f.mul(f.add(first, count), size)
+        with f.loop(at, end, LINE) as byte:
+            f.prefetch(f.at(f.word(_OPERAND, "ptr"), byte, "i8"), 1)
+
+    def use(f: Function, first: str, count: str) -> None:
+        _by_rows(f, f.word(_COLUMNS), first, f.add(first, count), lambda *block: follow(
+            f, _FOLLOWER, _FOLLOWER + 1, *block))
+    return draw(dtype)._replace(share=lambda f: f.word(_SHARE), blocks=_BLOCKS, ahead=ahead, use=use)
+
+
+@whole
+def share(nanoseconds: float) -> int:
+    """The first part's 64ths, so that both take as long: what follows takes so long for each element."""
+    each = _TOSS + nanoseconds
+    return round(64 * each / (2 * each - _PASS))
+
+
+def _by_rows(f: Function, columns: str, first: str, end: str,
+             use: Callable[[str, str, str, str], None]) -> None:
+    """Use adjacent elements of a matrix as blocks: (row, how many, column, how many)."""
+    done = f.variable("i64", first)
+    with f.forever() as leave:
+        leave(f.compare("sge", done.get(), end))
+        row, column = f.div(done.get(), columns), f.rem(done.get(), columns)
+        left = f.sub(end, done.get())
+        whole = f.choose(f.compare("eq", column, 0), "i64", f.div(left, columns), 0)
+        several = f.compare("ne", whole, 0)
+        rows = f.choose(several, "i64", whole, 1)
+        width = f.choose(several, "i64", columns, f.least(left, f.sub(columns, column)))
+        use(row, rows, column, width)
+        done.set(f.add(done.get(), f.mul(rows, width)))
 
 
 def _bernoulli(dtype: Dtype) -> Formula:

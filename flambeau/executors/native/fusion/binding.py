@@ -24,8 +24,6 @@ from .schedule import Unit
 from .structure import ELEMENT, ROW, Member, Output, Structure
 from .traits import Dims, Space, compute_of
 
-_APART = 320    # bytes between areas of scratch memory, that they do not all begin in the same cache lines
-
 Place = tuple[int, int]  # (member, operand)
 
 _plans: Recent[Any, Plan | None] = Recent(1 << 11)
@@ -255,9 +253,9 @@ class Mold:
         """The calls of a kernel on the operands' loops."""
         kernel = cast.kernel
         partials, workspace = _partials(kernel, nest) if nest.split else ([], 0)
-        region = -(-most(nest.block, past.PORTION if cast.past else 0) * 8 // 64) * 64 + _APART
+        region = -(-most(nest.block, past.PORTION if cast.past else 0) * 8 // 64) * 64 + past.APART
         buffer = nest.elements * max([dtype.itemsize for dtype in kernel.buffers], default=0)
-        buffer = -(-buffer // 64) * 64 + _APART
+        buffer = -(-buffer // 64) * 64 + past.APART
         scratch = kernel.regions * region + len(kernel.buffers) * buffer
         reads = [(signatures[m].geometries[j], size) for (m, j), size in zip(self.places, self.sizes)]
         words = cast.words.again(extents(nest, region, buffer), [g.offset * size for g, size in reads],

@@ -1,7 +1,7 @@
 """Pointwise members of a kernel that go over a block of a matrix, where a product has just left it.
 
 The code is a function of its own, which the kernel of the product calls with each block of its result that is
-complete and still in the cache: any product can be followed by any of these.
+complete and still in the cache: any product can be followed by any of these. So can tosses.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from typing import NamedTuple, SupportsIndex
 from ..llvm.build import Function
 from ..llvm.code import noted
 from ..llvm.emitter import Unsupported
+from ..movement.squares import LINE
 from ..products.following import PARAMETERS
+from . import past
 from .body import Body, Progress
 from .compile import passes
 from .frame import splice
@@ -42,6 +44,8 @@ class Blocks(Rows):
         return [pointer for pointer in super().pointers() if pointer[1] != own]
 
     def write(self) -> list[str]:
+        if self.structure.past:
+            self.leave = past.define_leave(self.module)
         with self.module.helper("block", [*PARAMETERS, *self.pointers()]) as f:
             product, place = self.block.product, self.block.place
             if place >= 0:
@@ -49,6 +53,9 @@ class Blocks(Rows):
             self.define_words(f)
             self._rows(f, self.bodies[0])
         with self.module.function("follow", PARAMETERS) as outside:
+            if self.regions():
+                size = self.regions() * past.REGION
+                outside.slots.append(f"  {outside.scratch} = alloca [{size} x i8], align {LINE}")
             outside.run(f, *[name for _, name in PARAMETERS],
                         *[self.pointer(outside, name) for _, name in self.pointers()])
         return ["follow"]
@@ -60,7 +67,7 @@ class Blocks(Rows):
             f.lines.append(f"  {body.prefix}row = add i64 {position}, 0")
             splice(f, body.at(UNIFORM) + body.at(ROW))
             self.mid(f, body, [], own)
-            self.elements(f, body, "%column", right)
+            self._row(f, body, "%column", right, [])
 
 
 def follower(block: Block) -> tuple[SupportsIndex, int] | None:

@@ -18,6 +18,8 @@ from .frame import splice_renamed
 from .structure import ELEMENT, Structure
 
 PORTION = 1024  # elements
+APART = 320     # bytes between areas of scratch memory, that they do not all begin in the same cache lines
+REGION = 8 * PORTION + APART    # bytes of an area
 
 
 @whole

@@ -185,7 +185,7 @@ class Pattern:
     # --- stages ---------------------------------------------------------------------------------------------
 
     def _stage(self, planned: list[Planned]) -> None:
-        native: set[int] = set()
+        native = {k for stage in planned if stage.plan is not None for k in stage.members}
         for stage in planned:
             members = stage.members
             if stage.plan is None:
@@ -193,8 +193,6 @@ class Pattern:
                 if members and self.stages and self.first[-1] is None:
                     self.stages[-1].extend(members)
                     continue
-            else:
-                native.update(members)
             if members:
                 self.stages.append(list(members))
                 self.first.append(stage.plan)

@@ -8,7 +8,9 @@ interpreter.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, SupportsIndex
+from typing import Any, NamedTuple, SupportsIndex
+
+import numpy as np
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
@@ -21,9 +23,12 @@ from ..llvm.code import kernel
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64, Dtype, memory_type
 from ..llvm.expression import Expression
 from ..plan import Call, Plan, Words
+from ..products.choosing import get_threads
+from ..products.following import Follower
 from ..quantity import whole
 from .normal_groups import GROUP, normal_in_double
 
+_BOOL = np.dtype(np.bool_)
 _FLOATS = (FLOAT16, BFLOAT16, FLOAT32, FLOAT64)
 _LONGEST = ((1 << 32) - 1) // 20  # permutations from here on take words of 64 bits
 _CHUNK = 1 << 16
@@ -57,8 +62,16 @@ def _tosses(dtype: Dtype) -> str:
     return module.text()
 
 
+@kernel("toss_followed")
+def _followed(dtype: Dtype) -> str:
+    module = Module()
+    draw_kernel(module, "toss_followed", tosses.followed(dtype))
+    return module.text()
+
+
 def _call(signature: Signature, address: SupportsIndex, numbers: list[tuple[int, Any]], count: int,
-          lost: int = 0, last: int = 0, chances: Geometry | None = None, parted: bool = True) -> Call:
+          lost: int = 0, last: int = 0, chances: Geometry | None = None, parted: bool = True,
+          behind: Use | None = None) -> Call:
     words = Words()
     words.input(0, signature.geometries[0])
     words.output(1)
@@ -69,6 +82,8 @@ def _call(signature: Signature, address: SupportsIndex, numbers: list[tuple[int,
     if chances is not None:
         words.input(1, chances)
         words.status()
+    if behind is not None:
+        behind.fill(words)
     tasks = PARTS if parted else 1
     return Call(address, words, tasks, _grain(count) if parted else 1, scratch=SCRATCH + 8)
 
@@ -107,6 +122,44 @@ def bernoulli(signature: Signature) -> Plan | None:
         return None
     dtype = output.dtype.numpy
     return _plan(signature, _call(signature, _tosses(dtype), [(1, FLOAT64)], output.numel))
+
+
+def is_followed(signature: Signature) -> bool:
+    """Whether something can follow these tosses: of one probability, a byte each.
+
+    Two threads share all that follows, so more of them make it faster by themselves.
+    """
+    output = _dense(signature)
+    return signature.operator.name == "bernoulli" and len(signature.outputs) == 2 and output is not None \
+        and output.dtype.numpy == _BOOL and get_threads() <= PARTS
+
+
+class Use(NamedTuple):
+    """What follows tosses: by rows of so many columns, in so many nanoseconds for each element.
+
+    ``operand``: what it reads element by element (member, operand, geometry).
+    """
+
+    follower: Follower
+    columns: int
+    nanoseconds: float
+    operand: tuple[int, int, Geometry]
+
+    def fill(self, words: Words) -> None:
+        """Append the arguments."""
+        member, position, geometry = self.operand
+        words.constant(tosses.share(self.nanoseconds), self.columns)
+        words.input(position, geometry, member)
+        words.constant(geometry.dtype.itemsize)
+        words.function(self.follower.address)
+        self.follower.fill(words)
+
+
+def followed_plan(signature: Signature, use: Use) -> Plan:
+    """Tosses and what follows them."""
+    output = signature.outputs[0]
+    call = _call(signature, _followed(output.dtype.numpy), [(1, FLOAT64)], output.numel, behind=use)
+    return _plan(signature, call)
 
 
 def _any_real(dtype: Dtype) -> bool:
