@@ -20,9 +20,9 @@ PYTHON, SWITCH = range(2)
 (NONE, TRUE, FALSE, EMPTY, ZERO, ONE, BOOL_TYPE, INT_TYPE, FLOAT_TYPE, COMPLEX_TYPE, TUPLE_TYPE, LIST_TYPE,
  NODE, STORAGE, TENSOR, PARAMETER, BUFFER, SIGNATURES, PENDING, SETTINGS, STATE, MEMBERS, ENABLED,
  INFERRING, WATCHED, SITE, IS_LIBRARY, OFFSET, OUTPUT_NUMBER, INFERENCE, NO_GRADIENT, SEQUENCE, FRAME,
- USER_FRAME, CHECK_BUDGET, ATTACH, RECORD, RECORD_ONE, RECORD_PAIR, RECORD_SCALED, RECORD_THREE, HOLD,
- LET_GO, NEW_TUPLE, NEW_OBJECT, NEW_TENSOR, APPEND, FIND, ATTRIBUTE, IS_TRUE, EQUAL, AS_INTEGER,
- NEW_INTEGER, NEXT, CALL, CODE_OF, CALLER_OF, FORGET) = range(58)
+ USER_FRAME, CHECK_BUDGET, ATTACH, PARTS_OF, RECORD, RECORD_ONE, RECORD_PAIR, RECORD_SCALED, RECORD_THREE,
+ HOLD, LET_GO, NEW_TUPLE, NEW_OBJECT, NEW_TENSOR, APPEND, FIND, ATTRIBUTE, IS_TRUE, EQUAL, AS_INTEGER,
+ NEW_INTEGER, NEXT, CALL, CODE_OF, CALLER_OF, FORGET) = range(59)
 FUNCTIONS = {
     HOLD: "Py_IncRef", LET_GO: "Py_DecRef", NEW_TUPLE: "PyTuple_New", NEW_OBJECT: "PyType_GenericAlloc",
     APPEND: "PyList_Append", FIND: "PyDict_GetItemWithError", ATTRIBUTE: "PyObject_GetAttr",
@@ -36,7 +36,7 @@ _FIELDS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (Node, ("signature", "operands", "value", "site")),
     (Storage, ("node", "version", "exposed", "geometry", "owner")),
     (Handle, ("_storage", "_geometry", "_requires_grad", "_grad_fn", "_counter", "_base", "_base_version")),
-    (Signature, ("usual", "outputs", "tape_plans")),
+    (Signature, ("single", "on_meta", "outputs", "tape_plans")),
     (TapePlan, ("kept", "single", "grad_class")),
     (GradFn, ("signature", "plan", "numbers", "edges", "saved", "sequence", "hooks", "trace")),
     (CodeType, ("co_filename",)),

@@ -87,6 +87,39 @@ def node(module: Module, fields: Slots, site_of: Function) -> Function:
     return f
 
 
+def parts(module: Module, fields: Slots, tensor_of: Function) -> Function:
+    """A tuple of an operation's results, of these signatures, each on a new pending node that takes it."""
+    of = native_code
+    with module.helper("parts", [("ptr", "%memory"), ("ptr", "%node"), ("ptr", "%signatures")], "ptr") as f:
+        c = RecordingCode(f, fields)
+        count = c.size("%signatures")
+        outs = c.call(of.NEW_TUPLE, f"i64 {count}")
+        c.need(outs)
+        with f.loop(0, count) as i:
+            signature = c.item(f.at("%signatures", TUPLE_AT, "i8"), i)
+            part = c.call(of.NEW_OBJECT, f"ptr {c.object(of.NODE)}, i64 0")
+            c.need(part, outs)
+            for name, value in (("signature", signature), ("value", c.object(of.NONE)),
+                                ("site", c.field("%node", "Node.site"))):
+                c.share(part, f"Node.{name}", value)
+            operands = c.call(of.NEW_TUPLE, "i64 1")
+            c.need(operands, part, outs)
+            c.set(part, "Node.operands", operands)
+            c.tell(of.HOLD, "%node")
+            f.write("ptr", "%node", f.at(operands, TUPLE_AT, "i8"), 8)
+            failed = c.call(of.APPEND, f"ptr {c.object(of.PENDING)}, ptr {part}", "i32")
+            with f.when(f.emit(f"icmp ne i32 {failed}, 0")):
+                c.tell(of.LET_GO, part)
+                c.tell(of.LET_GO, outs)
+                f.give("null")
+            geometry = c.get(c.field(signature, "Signature.outputs"), TUPLE_AT)
+            out = str(f.run(tensor_of, "%memory", part, geometry))
+            c.need(out, outs)
+            f.write("ptr", out, f.at(f.at(outs, i, "ptr"), TUPLE_AT, "i8"), 8)
+        f.give(outs)
+    return f
+
+
 def tensor(module: Module, fields: Slots) -> Function:
     """A new tensor on a node, whose reference it takes, without history."""
     of = native_code

@@ -2,9 +2,9 @@
 
 Note: native recording. A program that trains spends most of a short step's time recording it. Once a graph
 has come back, native code takes the place of ``record``, ``record_one``, ``record_pair``, ``record_scaled``
-and ``record_three``: for an operation whose signature is known, with one result, of tensors of this library's
-own classes that nobody outside sees, it makes the same objects in the same order. Anything else it hands on
-to the function whose place it took, before it has done anything.
+and ``record_three``: for an operation whose signature is known, of tensors of this library's own classes that
+nobody outside sees, it makes the same objects in the same order. Anything else it hands on to the function
+whose place it took, before it has done anything.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from ..graph.site import is_library_file, user_frame
 from ..graph.storage import Storage
 from . import history, native_code, native_history, native_objects
 from .native_code import RecordingCode, Slots
-from .signing import signatures
+from .signing import parts_of, signatures
 from .tape import INFERENCE, next_sequence, state
 from .tensor import Tensor
 
@@ -96,7 +96,7 @@ def _python() -> Any:
         of.WATCHED: "watched", of.SITE: "site", of.IS_LIBRARY: is_library_file, of.OFFSET: "f_lasti",
         of.OUTPUT_NUMBER: "_output_nr", of.INFERENCE: INFERENCE, of.NO_GRADIENT: history.NO_GRADIENT,
         of.SEQUENCE: counted.__self__, of.FRAME: sys._getframe, of.USER_FRAME: user_frame, of.CHECK_BUDGET:
-        record.check_budget, of.ATTACH: history.attach, of.RECORD: record.record,
+        record.check_budget, of.ATTACH: history.attach, of.PARTS_OF: parts_of, of.RECORD: record.record,
         **{at: vars(record)[name] for name, at, *_ in _WAYS},
     }
     _kept["objects"] = objects
@@ -144,18 +144,22 @@ def _signature(module: Module, fields: Slots) -> Function:
         with f.when(c.missing(signature)):
             c.forget()
             f.give("null")
-        usual = c.same(c.field(signature, "Signature.usual"), c.object(of.TRUE))
-        f.give(f.choose(usual, "ptr", signature, "null"))
+        on_meta = c.same(c.field(signature, "Signature.on_meta"), c.object(of.TRUE))
+        f.give(f.choose(on_meta, "ptr", "null", signature))
     return f
 
 
 def _taped(module: Module, fields: Slots) -> Function:
-    """Give a result its history, or the mark of inference mode: 1, or 0 where Python has raised an error."""
+    """Give results their history, or the mark of inference mode: 1, or 0 where Python has raised an error.
+
+    ``out``: the one there is, or the first of several, of which ``outs`` is the tuple, else null.
+    """
     of, theirs = native_code, native_history
     wants = theirs.wants(module, fields)
     attach = theirs.attach(module, fields, wants)
     with module.helper("taped", [("ptr", "%memory"), ("ptr", "%operator"), ("ptr", "%signature"),
-                                 ("ptr", "%operands"), ("i64", "%count"), ("ptr", "%out")], "i64") as f:
+                                 ("ptr", "%operands"), ("i64", "%count"), ("ptr", "%out"),
+                                 ("ptr", "%outs")], "i64") as f:
         c = RecordingCode(f, fields, 0)
         members = c.call(of.ATTRIBUTE, f"ptr {c.object(of.STATE)}, ptr {c.object(of.MEMBERS)}")
         c.need(members)
@@ -165,8 +169,15 @@ def _taped(module: Module, fields: Slots) -> Function:
         c.tell(of.LET_GO, members)
         with f.otherwise(enabled):
             with f.when(inferring):
-                c.tell(of.HOLD, c.object(of.INFERENCE))
-                c.replace("%out", "Handle._counter", c.object(of.INFERENCE))
+                single = c.missing("%outs")
+                with f.when(single):
+                    c.tell(of.HOLD, c.object(of.INFERENCE))
+                    c.replace("%out", "Handle._counter", c.object(of.INFERENCE))
+                with f.otherwise(single):
+                    with f.loop(0, c.size("%outs")) as i:
+                        c.tell(of.HOLD, c.object(of.INFERENCE))
+                        c.replace(c.item(f.at("%outs", TUPLE_AT, "i8"), i), "Handle._counter",
+                                  c.object(of.INFERENCE))
             f.give(1)
         wanted = f.variable("i64", 0)
         with f.loop(0, "%count") as i:
@@ -174,22 +185,28 @@ def _taped(module: Module, fields: Slots) -> Function:
             wanted.set(f.emit(f"or i64 {wanted.get()}, {f.emit(f'shl i64 {asks}, {i}')}"))
         with f.when(c.equal(wanted.get(), 0)):
             f.give(1)
-        with f.otherwise(watched):
+        with f.otherwise(c.either(watched, f.emit("icmp ne ptr %outs, null"))):
             done = str(f.run(attach, "%memory", "%signature", "%operands", "%count", wanted.get(), "%out"))
             with f.when(f.compare("slt", done, theirs.UNUSUAL)):
                 f.give(0)
             with f.when(c.equal(done, theirs.DONE)):
                 f.give(1)
             c.forget()
-        both = [c.call(of.NEW_TUPLE, f"i64 {count}") for count in ("%count", 1)]
-        for one in both:
-            c.need(one)
+        given = c.call(of.NEW_TUPLE, "i64 %count")
+        c.need(given)
         with f.loop(0, "%count") as i:
             x = c.item("%operands", i)
             c.tell(of.HOLD, x)
-            f.write("ptr", x, f.at(f.at(both[0], i, "ptr"), TUPLE_AT, "i8"), 8)
-        c.tell(of.HOLD, "%out")
-        f.write("ptr", "%out", f.at(both[1], TUPLE_AT, "i8"), 8)
+            f.write("ptr", x, f.at(f.at(given, i, "ptr"), TUPLE_AT, "i8"), 8)
+        outs, alone = f.variable("ptr", "%outs"), c.missing("%outs")
+        with f.when(alone):
+            outs.set(c.call(of.NEW_TUPLE, "i64 1"))
+            c.need(outs.get(), given)
+            c.tell(of.HOLD, "%out")
+            f.write("ptr", "%out", f.at(outs.get(), TUPLE_AT, "i8"), 8)
+        with f.otherwise(alone):
+            c.tell(of.HOLD, "%outs")
+        both = given, outs.get()
         f.slots.append("  %given = alloca [4 x ptr]")
         for k, x in enumerate(("%operator", "%signature", *both)):
             f.write("ptr", x, f.at("%given", k, "ptr"), 8)
@@ -203,11 +220,12 @@ def _taped(module: Module, fields: Slots) -> Function:
 
 
 def _recorded(module: Module, fields: Slots) -> Function:
-    """The result of an operation; ``None``, not a reference, where nothing was done."""
+    """The result of an operation, or a tuple of them; ``None``, not a reference, where nothing was done."""
     of = native_code
     signature_of, taped = _signature(module, fields), _taped(module, fields)
     node_of = native_objects.node(module, fields, native_objects.site(module, fields))
     tensor_of = native_objects.tensor(module, fields)
+    parts_of = native_objects.parts(module, fields, tensor_of)
     with module.helper("recorded", [("ptr", "%memory"), ("ptr", "%operator"), ("ptr", "%operands"),
                                     ("i64", "%count"), ("ptr", "%attributes")], "ptr") as f:
         c = RecordingCode(f, fields)
@@ -220,10 +238,25 @@ def _recorded(module: Module, fields: Slots) -> Function:
         with f.when(f.emit(f"icmp ne i32 {c.call(of.APPEND, f'ptr {pending}, ptr {node}', 'i32')}, 0")):
             c.tell(of.LET_GO, node)
             f.give("null")
-        geometry = c.get(c.field(signature, "Signature.outputs"), TUPLE_AT)
-        out = str(f.run(tensor_of, "%memory", node, geometry))
-        c.need(out)
-        done = f.run(taped, "%memory", "%operator", signature, "%operands", "%count", out)
+        result, first, outs = (f.variable("ptr", "null") for _ in range(3))
+        single = c.same(c.field(signature, "Signature.single"), c.object(of.TRUE))
+        with f.when(single):
+            geometry = c.get(c.field(signature, "Signature.outputs"), TUPLE_AT)
+            result.set(str(f.run(tensor_of, "%memory", node, geometry)))
+            c.need(result.get())
+            first.set(result.get())
+        with f.otherwise(single):
+            f.slots.append("  %asked = alloca ptr")
+            f.write("ptr", signature, "%asked", 8)
+            signatures = c.call(of.CALL, f"ptr {c.object(of.PARTS_OF)}, ptr %asked, i64 1, ptr null")
+            c.need(signatures, node)
+            result.set(str(f.run(parts_of, "%memory", node, signatures)))
+            c.tell(of.LET_GO, signatures)
+            c.tell(of.LET_GO, node)
+            c.need(result.get())
+            outs.set(result.get())
+        out = result.get()
+        done = f.run(taped, "%memory", "%operator", signature, "%operands", "%count", first.get(), outs.get())
         with f.when(c.equal(str(done), 0)):
             c.tell(of.LET_GO, out)
             f.give("null")

@@ -31,6 +31,16 @@ def projection(i: int, geometry: Geometry) -> Signature:
     return found or projections.keep(key, Signature(PROJECT, (i,), (None,), (geometry,), True, None))
 
 
+def parts_of(signature: Signature) -> tuple[Signature, ...]:
+    """The signatures of taking each of an operation's results."""
+    found = _parts.get(signature) or _parts.recall(signature)
+    return found or _parts.keep(signature, tuple([projections.get((i, g)) or projection(i, g)
+                                                  for i, g in enumerate(signature.outputs)]))
+
+
+_parts: Recent[Signature, tuple[Signature, ...]] = Recent(1 << 12)
+
+
 def sign(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ...]) -> Signature:
     """Check the operands and make the signature; errors are not remembered."""
     table = casting.guarded if casting.used and operator.name in casting.OPERATORS else signatures

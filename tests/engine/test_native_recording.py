@@ -12,7 +12,7 @@ import pytest
 import flambeau as torch
 from flambeau.graph import pending
 from flambeau.graph.geometry import Geometry
-from flambeau.operators import arithmetic, extrema, joining, linear
+from flambeau.operators import arithmetic, extrema, joining, linear, sorting
 from flambeau.tensor import Tensor
 
 pytest.importorskip("llvmlite")
@@ -92,11 +92,58 @@ def test_native_code_makes_what_python_makes(name, mode):
     assert torch.equal(found.detach(), expected.detach())
 
 
+SEVERAL = {
+    "of a leaf": (extrema.MAX_DIM, [leaf()], (0, False)),
+    "of a result": (extrema.MAX_DIM, (leaf() * 2,), (1, True)),
+    "of a view": (sorting.SORT, ((leaf() * 2).t(),), (1, True, False)),
+    "of no leaf": (sorting.TOPK, [torch.ones(2, 3)], (2, 1, True, True)),
+}
+
+
+def described_several(outs):
+    """All that can be said of several results without a look."""
+    parts = [x._storage.node for x in outs]
+    node, = {id(part.operands[0]): part.operands[0] for part in parts}.values()
+    assert pending.nodes[-1 - len(outs):] == [node, *parts]
+    fns = {id(x._grad_fn): x._grad_fn for x in outs if x._grad_fn is not None}
+    about = [(type(fn), fn.signature, fn.plan, fn.numbers, fn.edges, fn.hooks, fn.trace,
+              [kept is outs[1]._storage or type(kept) for kept in fn.saved]) for fn in fns.values()]
+    assert len(about) <= 1
+    each = [(type(x), x._geometry, x._requires_grad, x._grad_fn is None, x._output_nr, x._counter, x._base,
+             part.signature, part.value, len(part.operands), part.site, x._storage.version,
+             x._storage.exposed, x._storage.geometry, x._storage.owner, sys.getrefcount(x._storage))
+            for x, part in zip(outs, parts)]
+    return (type(outs), each, about, node.signature, [*map(id, node.operands)], node.value, node.site,
+            sys.getrefcount(node), [*map(sys.getrefcount, outs)])
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize("mode", ["usual", "no_grad", "inference"])
+def test_several_results_are_those_that_python_makes(name, mode):
+    operator, operands, attributes = SEVERAL[name]
+    with {"usual": torch.enable_grad, "no_grad": torch.no_grad, "inference": torch.inference_mode}[mode]():
+        made(PYTHON, "record", operator, operands, attributes)
+        expected = described_several(made(PYTHON, "record", operator, operands, attributes))
+        found = made(NATIVE, "record", operator, operands, attributes)
+        assert described_several(found) == expected
+    again = made(PYTHON, "record", operator, operands, attributes)
+    assert all(torch.equal(x.detach(), y.detach()) for x, y in zip(found, again))
+    if mode == "usual" and found[0].requires_grad:
+        found[0].sum().backward()
+
+
+def test_several_results_on_meta_are_recorded_as_ever():
+    x = torch.ones(2, 3, device="meta")
+    values, places = made(NATIVE, "record", extrema.MAX_DIM, [x], (0, False))
+    assert values.device.type == places.device.type == "meta" and values.shape == (3,)
+
+
 def test_references_are_let_go_of():
     a, b = leaf(), leaf()
     held = [a, b, a._storage, a._geometry, MUL, None, True, False, (), Tensor, MUL.grad_class, Geometry]
     for way, arguments in [("record_pair", (MUL, a, b)), ("record_scaled", (MUL, a, 2.5)),
-                           ("record", (MUL, [a, b])), ("record_pair", (CAT, a, b, (0, None)))]:
+                           ("record", (MUL, [a, b])), ("record_pair", (CAT, a, b, (0, None))),
+                           ("record", (extrema.MAX_DIM, [a], (0, False)))]:
         for _ in range(3):
             made(NATIVE, way, *arguments)
         torch.synchronize()
@@ -117,6 +164,7 @@ def test_blocks_of_memory_are_let_go_of():
             made(NATIVE, "record_pair", MUL, *views)
             made(NATIVE, "record_scaled", MUL, a, 2.5)
             made(NATIVE, "record_one", torch.tanh.operator, a)
+            made(NATIVE, "record", extrema.MAX_DIM, (views[0],), (0, False))
             if len(pending.nodes) > 40:
                 torch.synchronize()
         torch.synchronize()
