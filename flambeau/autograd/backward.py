@@ -155,8 +155,9 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
         options = {"retain_graph": retain_graph, "create_graph": create_graph, "allow_unused": allow,
                    "materialize_grads": materialize_grads}
         return rules.grad(grad, roots, wanted, grad_outputs, options)
+    are_leaves = all([_is_dense_leaf(x) for x in wanted])   # noqa: C419 (a list is faster than a generator)
     # The gradients of sparse tensors are those of their entries (Note: sparse tensors).
-    if any([isinstance(x, Tensor) and x._sparse for x in wanted]):  # noqa: C419
+    if not are_leaves and any(isinstance(x, Tensor) and x._sparse for x in wanted):
         entries = [x._entries if x._sparse else x for x in wanted]
         theirs = grad(roots, entries, grad_outputs, retain_graph, create_graph, True, allow, is_grads_batched,
                       materialize_grads)
@@ -164,19 +165,23 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     if is_grads_batched:
         return batched_grad(roots, wanted, grad_outputs, retain_graph, create_graph, allow, materialize_grads)
     starting = starting_gradients(roots, grad_outputs)
-    for x in wanted:
-        if isinstance(x, Tensor) and not (x._requires_grad or x.requires_grad):
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    if not are_leaves and any(isinstance(x, Tensor) and not x.requires_grad for x in wanted):
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
     found = _gradients_of(roots, starting, wanted, create_graph if retain_graph is None else retain_graph,
-                          create_graph)
+                          create_graph, are_leaves=are_leaves)
+    if all([one is not None for one in found]):  # noqa: C419
+        return tuple(found)
     return _filled_up(found, wanted, roots, allow, materialize_grads, create_graph)
+
+
+def _is_dense_leaf(x: Any) -> bool:
+    return isinstance(x, Tensor) and not x._sparse and x._grad_fn is None and x._base is None \
+        and x._requires_grad
 
 
 def _filled_up(found: Sequence[Any], wanted: Sequence[Any], roots: Sequence[Tensor], allow: bool,
                materialize: bool, create_graph: bool) -> tuple[Any, ...]:
     """What ``grad`` gives: zeros where a gradient is undefined, an error where nothing leads to an input."""
-    if all([one is not None for one in found]):  # noqa: C419
-        return tuple(found)
     results = []
     reached = reached_from(map(start_of, roots))
     for i, (x, one) in enumerate(zip(wanted, found)):
@@ -192,12 +197,14 @@ def _filled_up(found: Sequence[Any], wanted: Sequence[Any], roots: Sequence[Tens
 
 
 def _gradients_of(roots: Sequence[Tensor], grads: Sequence[Any], inputs: Sequence[Tensor], retain: bool,
-                  create_graph: bool, runs_inputs: bool = False) -> list[Any]:
-    """``runs_inputs``: what computed the inputs runs as well, though nothing further is asked for."""
+                  create_graph: bool, runs_inputs: bool = False, are_leaves: bool = False) -> list[Any]:
+    """``runs_inputs``: what computed the inputs runs as well, though nothing further is asked for.
+
+    ``are_leaves``: the inputs are known to be leaves.
+    """
     replays = may_replay(create_graph)
-    places = [None if isinstance(x, Tensor) and x._grad_fn is None and x._base is None else place_of(x)
-              for x in inputs]
-    are_leaves = places.count(None) == len(places)
+    places = [None] * len(inputs) if are_leaves else [place_of(x) for x in inputs]
+    are_leaves = are_leaves or places.count(None) == len(places)
     targets: set[Any] = {*map(id, inputs)} if are_leaves \
         else {id(x) if place is None else place[0] for x, place in zip(inputs, places)}
     starts = tuple([start_of(root) for root in roots])
@@ -207,7 +214,8 @@ def _gradients_of(roots: Sequence[Tensor], grads: Sequence[Any], inputs: Sequenc
         reached = along_route(*known, (recorded_at, retain, active(), targets))
         if reached is not None:
             found = {id(leaf): gradient for leaf, gradient in reached}
-            return [_hooked(x, tensor(found.get(id(x))), create_graph, runs_inputs) for x in inputs]
+            return [tensor(found.get(id(x))) if x._hooks is None
+                    else _hooked(x, tensor(found.get(id(x))), create_graph, runs_inputs) for x in inputs]
     walk = TemplateWalk(retain, known and known[0]) if replays else Walk(retain, create_graph)
     walk.capture = {place: None for place in places if place is not None}
     before = state.enabled, state.site, state.starts, state.selective

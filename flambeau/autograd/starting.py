@@ -87,6 +87,8 @@ def geometry_of(root: Any) -> Geometry:
 
 def starting_gradients(roots: Sequence[Any], given: Any) -> list[Tensor]:
     """The gradient each output starts with: what was given, or 1 for a single number."""
+    if len(roots) == 1 and (given is None or given.__class__ is Tensor):
+        return [_starting_gradient(roots[0], given, 0)]
     if given is None:
         grads: tuple[Any, ...] = (None,) * len(roots)
     else:

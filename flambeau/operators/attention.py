@@ -241,6 +241,10 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     if is_causal.__class__ is not bool or enable_gqa.__class__ is not bool:
         raise TypeError("is_causal must be bool")    # worded by what judges the arguments
     q, k, v = query._geometry, key._geometry, value._geometry
+    if attn_mask is None and dropout_p == 0.0 and _leads.get((q, k, v, enable_gqa)):
+        # They were found to fit before.
+        factor = 1.0 / math.sqrt(q.shape[-1] or 1) if scale is None else float(scale)
+        return record(ATTENTION, (query, key, value, None, factor), (is_causal,))
     if q.dtype is not k.dtype or k.dtype is not v.dtype:
         raise RuntimeError("Expected query, key, and value to have the same dtype, but got query.dtype: "
                            f"{c_name(query.dtype)} key.dtype: {c_name(key.dtype)} and value.dtype: "
@@ -265,7 +269,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     mask = _additive(attn_mask, query)
     fused = (mask is None or not mask.requires_grad) and _same_lead(query, key, value, enable_gqa)
     if dropout_p == 0.0 and fused:
-        return record(ATTENTION, (query, key, value, mask, factor), (bool(is_causal),))
+        return record(ATTENTION, (query, key, value, mask, factor), (is_causal,))
     narrow, wide = query.dtype, arithmetic_dtype(query.dtype)
     if wide is not narrow:  # rounding before the softmax would be magnified by it
         query, key, value = query.to(wide), key.to(wide), value.to(wide)
