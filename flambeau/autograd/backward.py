@@ -53,11 +53,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     if state.transforms or levels:
         raise RuntimeError(_TRANSFORMED)
     if grad_variables is not None:
-        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning,
-                      stacklevel=2)
-        if grad_tensors is not None:
-            raise RuntimeError(_BOTH)
-        grad_tensors = grad_variables
+        grad_tensors = _under_the_former_name(grad_tensors, grad_variables)
     if roots is None:
         roots = outputs_of(tensors)
     if inputs is not None:
@@ -68,8 +64,21 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     retain = create_graph if retain_graph is None else retain_graph
     if inputs is None:
         _walk(roots, grads, retain, create_graph)
-        return
-    inputs = list({id(x): x for x in inputs}.values())
+    else:
+        _accumulate_into([*{id(x): x for x in inputs}.values()], roots, grads, retain, create_graph)
+
+
+def _under_the_former_name(grad_tensors: Any, grad_variables: Any) -> Any:
+    """What ``backward`` is given as ``grad_variables``, with a warning."""
+    warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=3)
+    if grad_tensors is not None:
+        raise RuntimeError(_BOTH)
+    return grad_variables
+
+
+def _accumulate_into(inputs: Sequence[Any], roots: Sequence[Tensor], grads: Sequence[Any], retain: bool,
+                     create_graph: bool) -> None:
+    """Add the gradients of ``roots`` to the ``.grad`` of ``inputs`` only."""
     for x in inputs:
         if isinstance(x, Tensor):
             x.retain_grad()         # those that are no leaves have their gradient so

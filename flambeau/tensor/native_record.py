@@ -88,15 +88,17 @@ def _python() -> Any:
     counted: Any = next_sequence
     kinds = [*record.plain_classes, Tensor, Tensor]
     objects = {
-        of.NONE: None, of.TRUE: True, of.FALSE: False, of.EMPTY: (), of.ZERO: 0, of.ONE: 1, of.BOOL_TYPE:
-        bool, of.INT_TYPE: int, of.FLOAT_TYPE: float, of.COMPLEX_TYPE: complex, of.TUPLE_TYPE: tuple,
-        of.LIST_TYPE: list, of.NODE: Node, of.STORAGE: Storage, of.TENSOR: Tensor, of.PARAMETER: kinds[0],
-        of.BUFFER: kinds[1], of.SIGNATURES: signatures, of.PENDING: pending.nodes, of.SETTINGS: settings,
+        of.NONE: None, of.TRUE: True, of.FALSE: False, of.EMPTY: (), of.ZERO: 0, of.ONE: 1,
+        of.BOOL_TYPE: bool, of.INT_TYPE: int, of.FLOAT_TYPE: float, of.COMPLEX_TYPE: complex,
+        of.TUPLE_TYPE: tuple, of.LIST_TYPE: list, of.NODE: Node, of.STORAGE: Storage,
+        of.TENSOR: Tensor, of.PARAMETER: kinds[0], of.BUFFER: kinds[1],
+        of.SIGNATURES: signatures, of.PENDING: pending.nodes, of.SETTINGS: settings,
         of.STATE: state, of.MEMBERS: "__dict__", of.ENABLED: "enabled", of.INFERRING: "inference",
         of.WATCHED: "watched", of.SITE: "site", of.IS_LIBRARY: is_library_file, of.OFFSET: "f_lasti",
         of.OUTPUT_NUMBER: "_output_nr", of.INFERENCE: INFERENCE, of.NO_GRADIENT: history.NO_GRADIENT,
-        of.SEQUENCE: counted.__self__, of.FRAME: sys._getframe, of.USER_FRAME: user_frame, of.CHECK_BUDGET:
-        record.check_budget, of.ATTACH: history.attach, of.PARTS_OF: parts_of, of.RECORD: record.record,
+        of.SEQUENCE: counted.__self__, of.FRAME: sys._getframe, of.USER_FRAME: user_frame,
+        of.CHECK_BUDGET: record.check_budget, of.ATTACH: history.attach, of.PARTS_OF: parts_of,
+        of.RECORD: record.record,
         **{at: vars(record)[name] for name, at, *_ in _WAYS},
     }
     _kept["objects"] = objects

@@ -73,7 +73,6 @@ def _settle() -> None:
     switch[0] = _taker is None
 
 
-
 def _record_natively() -> None:
     from .native_record import begin  # the native executor has imported llvmlite
     begin()
