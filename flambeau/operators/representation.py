@@ -31,7 +31,7 @@ def history_suffixes(x: Tensor) -> list[str]:
     """How a tensor was made, as ``repr`` shows it."""
     fn = x.grad_fn
     if fn is not None:
-        return [f"grad_fn=<{fn.name()}>"]
+        return [f"grad_fn=<{fn.name().rpartition('::')[2]}>"]   # CopySlices has PyTorch's C++ namespace
     return ["requires_grad=True"] if x.requires_grad else []
 
 

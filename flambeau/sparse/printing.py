@@ -38,7 +38,7 @@ def _notes(x: Any) -> list[str]:
         found.append(f"dtype={x.dtype!r}")
     found.append(f"layout={x.layout}")
     if x.grad_fn is not None:
-        found.append(f"grad_fn=<{x.grad_fn.name()}>")
+        found.append(f"grad_fn=<{x.grad_fn.name().rpartition('::')[2]}>")
     elif x.requires_grad:
         found.append("requires_grad=True")
     return found

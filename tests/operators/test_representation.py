@@ -35,6 +35,13 @@ def test_rows_are_pytorchs(oracle: ModuleType) -> None:
     assert [_text(oracle, call) for call, _ in ROWS] == [text for _, text in ROWS]
 
 
+def test_a_history_is_told_without_its_namespace(torch: ModuleType) -> None:
+    x = torch.ones(2, requires_grad=True) * 1
+    x[0] = 5
+    assert x.grad_fn.name() == "torch::autograd::CopySlices"
+    assert repr(x) == "tensor([5., 1.], grad_fn=<CopySlices>)"
+
+
 LIMITS = [
     ("torch.iinfo(torch.int8)", "iinfo(min=-128, max=127, dtype=int8)"),
     ("torch.iinfo(torch.int32)", "iinfo(min=-2.14748e+09, max=2.14748e+09, dtype=int32)"),
