@@ -12,6 +12,7 @@ from flambeau import config
 
 pytest.importorskip("llvmlite")
 
+from flambeau.executors.native.fusion import past
 from flambeau.executors.native.programs import known
 
 F = torch.nn.functional
@@ -84,6 +85,15 @@ def test_agrees_with_the_interpreter(name: str, dtype: Any) -> None:
                 assert_near(own[2], other[2])
             else:
                 assert own[2] == other[2]
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in ("a residual", "a sum besides")])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_results_that_go_past_the_caches(name: str, dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(past, "LAST_CACHE", 0)
+    for shape in ((34, 64), (9, 1312), (66, 1024), (5, 1251)):
+        native = found("native", CASES[name][0], shape, dtype, 7)
+        assert native == found("interpreter", CASES[name][0], shape, dtype, 7)
 
 
 def assert_near(own: Any, other: Any) -> None:

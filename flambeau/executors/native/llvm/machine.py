@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from . import disk
 
+LAST_CACHE = 1 << 25    # bytes of the last cache, which cores share
+
 
 class Machine(NamedTuple):
     """What kernel generators need to know of a CPU. Sizes in bytes."""

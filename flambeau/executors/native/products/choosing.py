@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....config import settings
-from ..llvm.machine import machine
+from ..llvm.machine import LAST_CACHE, machine
 from ..quantity import whole
 from .ahead import LINE
 from .arguments import Rows, Source
@@ -27,7 +27,6 @@ IN_PLACE_ROWS = 384     # of which a task has so many rows and columns at most, 
 IN_PLACE_RESULT = 1 << 20   # elements of a result of which tasks are such
 PAGES = 8 << 20         # bytes between the first and the last row of B that one can step through at will
 TILES = 5               # panels of A packed at once: while the first is used, four can be read ahead
-LAST_CACHE = 1 << 25    # bytes of a result that no cache holds until it is read
 DIRECT_ROWS = 24        # up to so many rows, packing B costs more than reading it where it lies
 
 # Looking up a member of an enumeration takes as long as several comparisons.
