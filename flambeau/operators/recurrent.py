@@ -61,7 +61,7 @@ def _direction(kind: _Kind, x: Tensor, sizes: Tensor | None, hidden: tuple[Any, 
         weights = weights[:-1]
     operands = (x, sizes, *hidden, *weights)
     keeps = state.enabled and any([each is not None and each.requires_grad for each in operands])  # noqa: C419
-    results = record(chosen, operands, (reverse, keeps, *kind.attributes), enough=1 + kind.states)
+    results = record(chosen, operands, (reverse, keeps, *kind.attributes), 1 + kind.states)
     return results[0], results[1:1 + kind.states]
 
 

@@ -88,14 +88,14 @@ def node(module: Module, fields: Slots, site_of: Function) -> Function:
 
 
 def parts(module: Module, fields: Slots, tensor_of: Function) -> Function:
-    """A tuple of an operation's results, of these signatures, each on a new pending node that takes it."""
+    """A tuple of so many of an operation's results, of these signatures, each on a new pending node."""
     of = native_code
-    with module.helper("parts", [("ptr", "%memory"), ("ptr", "%node"), ("ptr", "%signatures")], "ptr") as f:
+    with module.helper("parts", [("ptr", "%memory"), ("ptr", "%node"), ("ptr", "%signatures"),
+                                 ("i64", "%count")], "ptr") as f:
         c = RecordingCode(f, fields)
-        count = c.size("%signatures")
-        outs = c.call(of.NEW_TUPLE, f"i64 {count}")
+        outs = c.call(of.NEW_TUPLE, "i64 %count")
         c.need(outs)
-        with f.loop(0, count) as i:
+        with f.loop(0, "%count") as i:
             signature = c.item(f.at("%signatures", TUPLE_AT, "i8"), i)
             part = c.call(of.NEW_OBJECT, f"ptr {c.object(of.NODE)}, i64 0")
             c.need(part, outs)

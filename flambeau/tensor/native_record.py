@@ -151,13 +151,30 @@ def _signature(module: Module, fields: Slots) -> Function:
     return f
 
 
-def _taped(module: Module, fields: Slots) -> Function:
+def _is_taped(module: Module, fields: Slots, wants: Function) -> Function:
+    """1 if results get a history, else 0; -1 where Python has raised an error."""
+    of = native_code
+    with module.helper("is_taped", [("ptr", "%memory"), ("ptr", "%operands"), ("i64", "%count")], "i64") as f:
+        c = RecordingCode(f, fields, -1)
+        members = c.call(of.ATTRIBUTE, f"ptr {c.object(of.STATE)}, ptr {c.object(of.MEMBERS)}")
+        c.need(members)
+        enabled = c.same(c.find(members, of.ENABLED, of.TRUE), c.object(of.TRUE))
+        c.tell(of.LET_GO, members)
+        with f.when(enabled):
+            with f.loop(0, "%count") as i:
+                asks = str(f.run(wants, "%memory", c.item("%operands", i)))
+                with f.otherwise(c.equal(asks, 0)):
+                    f.give(1)
+        f.give(0)
+    return f
+
+
+def _taped(module: Module, fields: Slots, wants: Function) -> Function:
     """Give results their history, or the mark of inference mode: 1, or 0 where Python has raised an error.
 
     ``out``: the one there is, or the first of several, of which ``outs`` is the tuple, else null.
     """
     of, theirs = native_code, native_history
-    wants = theirs.wants(module, fields)
     attach = theirs.attach(module, fields, wants)
     with module.helper("taped", [("ptr", "%memory"), ("ptr", "%operator"), ("ptr", "%signature"),
                                  ("ptr", "%operands"), ("i64", "%count"), ("ptr", "%out"),
@@ -222,14 +239,20 @@ def _taped(module: Module, fields: Slots) -> Function:
 
 
 def _recorded(module: Module, fields: Slots) -> Function:
-    """The result of an operation, or a tuple of them; ``None``, not a reference, where nothing was done."""
+    """The result of an operation, or a tuple of them; ``None``, not a reference, where nothing was done.
+
+    ``enough``: of several results without a history, how many are made.
+    """
     of = native_code
-    signature_of, taped = _signature(module, fields), _taped(module, fields)
+    wants = native_history.wants(module, fields)
+    signature_of, taped = _signature(module, fields), _taped(module, fields, wants)
+    is_taped = _is_taped(module, fields, wants)
     node_of = native_objects.node(module, fields, native_objects.site(module, fields))
     tensor_of = native_objects.tensor(module, fields)
     parts_of = native_objects.parts(module, fields, tensor_of)
     with module.helper("recorded", [("ptr", "%memory"), ("ptr", "%operator"), ("ptr", "%operands"),
-                                    ("i64", "%count"), ("ptr", "%attributes")], "ptr") as f:
+                                    ("i64", "%count"), ("ptr", "%attributes"), ("i64", "%enough")],
+                       "ptr") as f:
         c = RecordingCode(f, fields)
         signature = str(f.run(signature_of, "%memory", "%operator", "%operands", "%count", "%attributes"))
         with f.when(c.missing(signature)):
@@ -252,7 +275,17 @@ def _recorded(module: Module, fields: Slots) -> Function:
             f.write("ptr", signature, "%asked", 8)
             signatures = c.call(of.CALL, f"ptr {c.object(of.PARTS_OF)}, ptr %asked, i64 1, ptr null")
             c.need(signatures, node)
-            result.set(str(f.run(parts_of, "%memory", node, signatures)))
+            there = c.size(signatures)
+            many = f.variable("i64", there)
+            with f.when(f.compare("slt", "%enough", there)):
+                asked = str(f.run(is_taped, "%memory", "%operands", "%count"))
+                with f.when(f.compare("slt", asked, 0)):
+                    c.tell(of.LET_GO, signatures)
+                    c.tell(of.LET_GO, node)
+                    f.give("null")
+                with f.when(c.equal(asked, 0)):
+                    many.set("%enough")
+            result.set(str(f.run(parts_of, "%memory", node, signatures, many.get())))
             c.tell(of.LET_GO, signatures)
             c.tell(of.LET_GO, node)
             c.need(result.get())
@@ -287,19 +320,19 @@ def _way(module: Module, fields: Slots, recorded: Function, name: str, instead: 
                 with f.when(c.equal("%count", count + 2)):
                     attributes.set(c.item("%given", count + 1))
             out = str(f.run(recorded, memory, c.item("%given", 0), f.at("%given", 1, "ptr"), count,
-                            attributes.get()))
+                            attributes.get(), _EVERY))
             with f.otherwise(c.same(out, c.object(of.NONE))):
                 f.give(out)
         f.give(c.call(of.CALL, f"ptr {c.object(instead)}, ptr %given, i64 %count, ptr %names"))
 
 
 def _general(module: Module, fields: Slots, recorded: Function) -> None:
-    """``record`` itself: the operator, a list or tuple of operands, and maybe attributes."""
+    """``record`` itself: the operator, a list or tuple of operands, maybe attributes, and what is enough."""
     of = native_code
     with module.function("record", _PARAMETERS, "ptr") as f:
         memory = f.read("ptr", f.at("%self", DATA_AT, "i8"), 8)
         c = RecordingCode(f, fields, memory=memory)
-        fits = c.either(c.equal("%count", 2), c.equal("%count", 3))
+        fits = c.both(f.compare("sge", "%count", 2), f.compare("sle", "%count", 4))
         with f.when(c.both(fits, c.missing("%names"), c.is_on())):
             several = c.item("%given", 1)
             kind, count = c.get(several, TYPE_AT), c.size(several)
@@ -310,15 +343,21 @@ def _general(module: Module, fields: Slots, recorded: Function) -> None:
                 with f.when(listed):
                     operands.set(c.get(several, ITEMS_AT))
                 attributes = f.variable("ptr", c.object(of.EMPTY))
-                with f.when(c.equal("%count", 3)):
+                with f.when(f.compare("sge", "%count", 3)):
                     attributes.set(c.item("%given", 2))
+                enough = f.variable("i64", _EVERY)
+                with f.when(c.equal("%count", 4)):
+                    given = c.item("%given", 3)
+                    with f.when(c.is_type(c.get(given, TYPE_AT), of.INT_TYPE)):
+                        enough.set(c.call(of.AS_INTEGER, f"ptr {given}", "i64"))
                 out = str(f.run(recorded, memory, c.item("%given", 0), operands.get(), count,
-                                attributes.get()))
+                                attributes.get(), enough.get()))
                 with f.otherwise(c.same(out, c.object(of.NONE))):
                     f.give(out)
         f.give(c.call(of.CALL, f"ptr {c.object(of.RECORD)}, ptr %given, i64 %count, ptr %names"))
 
 
+_EVERY = (1 << 63) - 1      # results are enough
 _PARAMETERS = [("ptr", "%self"), ("ptr", "%given"), ("i64", "%count"), ("ptr", "%names")]
 
 

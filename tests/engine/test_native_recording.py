@@ -132,6 +132,18 @@ def test_several_results_are_those_that_python_makes(name, mode):
         found[0].sum().backward()
 
 
+@pytest.mark.parametrize("tape", [True, False])
+@pytest.mark.parametrize("enough", [1, 2, 3, None])
+def test_as_many_results_as_are_enough(tape, enough):
+    operands, attributes = (torch.ones(2, 3, requires_grad=tape),), (0, False)
+    made(PYTHON, "record", extrema.MAX_DIM, operands, attributes)
+    expected, found = [made(table, "record", extrema.MAX_DIM, operands, attributes, enough)
+                       for table in (PYTHON, NATIVE)]
+    assert len(found) == len(expected) == (2 if tape or enough is None else min(enough, 2))
+    assert [x.tolist() for x in found] == [x.tolist() for x in expected] == [[1.0] * 3, [0] * 3][:len(found)]
+    assert found[0].requires_grad is expected[0].requires_grad is tape
+
+
 def test_several_results_on_meta_are_recorded_as_ever():
     x = torch.ones(2, 3, device="meta")
     values, places = made(NATIVE, "record", extrema.MAX_DIM, [x], (0, False))
