@@ -9,9 +9,12 @@ the plan says that there are no bytes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import cast
+
 from ..arguments import Argument, Registers
 from ..llvm.build import Function
-from ..products.ahead import STATE, Walk, begin
+from ..products.ahead import LINE, STATE, Walk, begin
 from ..products.microkernel import local_array
 from ..vectors import Elements
 from .problem import Problem, Tensor, Three
@@ -40,6 +43,10 @@ class Ahead:
         runs = f.choose(f.compare("eq", runs, 0), "i64", images, runs)
         some = f.compare("sgt", size, 0)
         begin(f, self.states[side], first, f.choose(some, "i64", runs, 1), f.most(size, 1), p.apart)
+
+    def begin_nothing(self, f: Function, side: str, first: str) -> None:
+        """A walk of a single line: until there is another one."""
+        begin(f, self.states[side], first, 1, 1, "0")
 
     def begin_source(self, f: Function, a: Registers, e: Elements, part: dict[str, str], channels: str,
                      more: str) -> None:
@@ -85,6 +92,13 @@ def written(problem: Problem, zeros: bool) -> tuple[Tensor, Three]:
         return problem.target._replace(space=apart), grid
     line = apart[0] or apart[2] * grid[2]
     return problem.target._replace(space=(line, 0, 1)), (grid[0], 1, line)
+
+
+def lines_of(found: Mapping[str, Argument], counts: Three) -> int:
+    """About how many lines a walk of ``pieces("in", ...)`` asks for; ``counts``: images, rows, channels."""
+    images, rows, channels = counts
+    each, runs, _, size, row, channel = (cast(int, found[f"in_{name}"]) for name in _PIECES)
+    return (runs + each * channels or images) * ((size + row * rows + channel * channels) // LINE + 1)
 
 
 _NOTHING = 0, 1, 0, 0, 0, 0

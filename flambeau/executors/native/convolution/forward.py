@@ -14,7 +14,7 @@ from ..plan import Call, Plan
 from ..products.microkernel import Tile, tile_of
 from ..products.packing_pairs import multiplies_pairs
 from ..vectors import Elements, Pairs, elements
-from .ahead import pieces, written
+from .ahead import lines_of, pieces, written
 from .grid import rounded, share_out, window_of
 from .kernel import CHANNELS, NUMBERS, PHASE, POINTERS, forward_module
 from .packing import PACK_NUMBERS, PACK_POINTERS, pack_module
@@ -27,6 +27,8 @@ from .winograd import Winograd, winograd_of
 BUDGET = 640 << 10
 _PORTIONS = 32      # of the tasks: a thread takes one after the other
 _NOWHERE = 1 << 40
+# The next source is asked for during the last panels, so many times as many as have steps for all its lines.
+_ASKING = 2
 
 
 def tile_for(e: Elements) -> Tile:
@@ -221,6 +223,10 @@ def _main_call(problem: Problem, e: Elements, tile: Tile,
     columns = rounded(b.blocks * b.width, e.lanes)
     table, u_panel = _phase_table(problem, mode, tap_step, (columns, *window.extents[1:]))
     packed_panel = b.padded * tile.columns if mode == "narrow" else w.weights**2 * tap_step if w else u_panel
+    walk = pieces("in", e, problem.source, problem.extents, b.images, b.chunks == 1)
+    # Each step of a panel asks for a line.
+    steps = -(-b.rows // tile.rows) * b.depth * b.steps
+    asking = max(_ASKING, -(-_ASKING * lines_of(walk, (b.images, window.extents[0], problem.ins)) // steps))
     given: dict[str, Argument] = {
         "source": lambda w: w.input(0, source), "packed": lambda w: w.workspace(0),
         "bias": (lambda w: w.input(2, bias)) if bias is not None else (lambda w: w.constant(0)),
@@ -236,7 +242,7 @@ def _main_call(problem: Problem, e: Elements, tile: Tile,
         "phases": len(problem.phases), "merged": int(is_merged(problem, w)),
         "between": int(zeros.between), "missing": zeros.missing, "zero_lines": zeros.lines,
         "zero_line": problem.target.space[0],
-        **pieces("in", e, problem.source, problem.extents, b.images, b.chunks == 1),
+        "asking": asking, **walk,
         **pieces("out", e, *written(problem, zeros.lines > 0), b.images, b.chunks == 1)}
     function = _convolve(e.name, isinstance(e, Pairs), mode, adjacent_of(problem, mode), bias is not None,
                          _between_results(problem))

@@ -12,6 +12,8 @@ channels are a matrix product for each element of a tile, and the transforms com
 
 from __future__ import annotations
 
+import functools
+
 from ..arguments import Registers, entry, registers
 from ..llvm.build import Function, Module
 from ..llvm.lanes import shuffle
@@ -37,7 +39,7 @@ POINTERS = ("source", "packed", "bias", "target")
 NUMBERS = (*STAGE_NUMBERS, *FILL_NUMBERS, *NARROW_NUMBERS, "narrow_width", "batch", "groups", "images_each",
            "chunks", "rows_each", "splits", "panels", "outs", "s_group", "t_group", "u_group", "u_panel",
            "t_n", "t_c", "t_a", "t_b", "t_w", "v_at", "m_at", "p_at", "m_step", "depth_each",
-           "phases", "merged", "between", "missing", "zero_lines", "zero_line", *AHEAD_NUMBERS)
+           "phases", "merged", "between", "missing", "zero_lines", "zero_line", "asking", *AHEAD_NUMBERS)
 # Entries of a phase in the table, followed by taps.
 PHASE = ("taps", "taps_at", "u_at", "target_at", "grid_a", "grid_b", "grid_w")
 # How many blocks of channels a tile sums up before it lets go of its registers.
@@ -64,6 +66,7 @@ def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool
     with module.kernel("convolve") as f:
         a, ahead = registers(f, POINTERS, NUMBERS), Ahead(f)
         before = f.variable("i64", -1)
+        ahead.begin_nothing(f, "in", a.source)
         with f.loop(f.begin, f.end) as task:
             part = _part_of(f, a, e, mode, task)
             # Shares of the panels of one part follow one another: what they multiply is made once.
@@ -74,7 +77,9 @@ def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool
             # Also behind the portion of tasks: a thread's next one mostly begins there.
             following = _part_of(f, a, e, mode, f.add(task, 1))
             there = f.compare("slt", following["first_image"], a.batch)
-            ahead.begin_source(f, a, e, following, a.channels, there)
+            ask = functools.partial(ahead.begin_source, f, a, e, following, a.channels, there)
+            if mode != "pointwise":
+                ask()
             if mode != "narrow":
                 with f.when(anew):
                     buffer = part["v"] if mode == "pointwise" else f.scratch
@@ -90,6 +95,12 @@ def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool
                     place = f.add(_place_of(f, a, here, phase), f.mul(out, a.t_c))
                     counts = part["images"], here["lines"], f.least(f.sub(a.outs, out), tile.columns)
                     ahead.begin(f, a, "out", e.at(f, a.target, place), counts)
+                    if mode == "pointwise":
+                        # V is as large as the next source, and read for each panel: what comes too soon
+                        # has left the second cache when it is staged.
+                        first = f.most(part["first_panel"], f.sub(part["last_panel"], a.asking))
+                        with f.when(f.compare("eq", panel, first)):
+                            ask()
                     _multiply(f, a, e, tile, tiles, tiling, here, phase, panel, ahead)
                     _deliver(f, a, e, tile, mode, here, phase, panel, bias, step)
     return module.text()
