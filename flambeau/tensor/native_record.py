@@ -76,6 +76,7 @@ def native_ways() -> dict[Any, Any]:
         _kept["methods"] = [(at, Method(name.encode(), index(functions[name]), _WITH_KEYWORDS, None))
                             for name, at, *_ in (("record", native_code.RECORD), *_WAYS)]
         _kept["ways"] = {_kept["objects"][at]: method.of(memory) for at, method in _kept["methods"]}
+        _kept["ways"][record.record_numbers] = _kept["ways"][record.record]     # they take the same
     found: dict[Any, Any] = _kept["ways"]
     return found
 

@@ -12,7 +12,7 @@ import pytest
 import flambeau as torch
 from flambeau.graph import pending
 from flambeau.graph.geometry import Geometry
-from flambeau.operators import arithmetic, extrema, joining, linear, sorting
+from flambeau.operators import arithmetic, creation, extrema, joining, linear, sorting
 from flambeau.tensor import Tensor
 
 pytest.importorskip("llvmlite")
@@ -90,6 +90,22 @@ def test_native_code_makes_what_python_makes(name, mode):
     if expected.grad_fn is not None:
         assert found.grad_fn.sequence == expected.grad_fn.sequence + 1
     assert torch.equal(found.detach(), expected.detach())
+
+
+@pytest.mark.parametrize("mode", ["usual", "no_grad", "inference"])
+def test_factories_give_what_they_give_in_python(mode, monkeypatch):
+    def full():
+        return torch.full((2, 3), 2.5)
+
+    with {"usual": torch.enable_grad, "no_grad": torch.no_grad, "inference": torch.inference_mode}[mode]():
+        found = []
+        for table in (PYTHON, PYTHON, NATIVE):
+            monkeypatch.setattr(creation, "record_numbers", table["record_numbers"])
+            found.append(full())
+            assert pending.nodes[-1] is found[-1]._storage.node
+    _, expected, native = map(described, found)
+    assert native == expected and native[9][0] is full.__code__
+    assert found[2].tolist() == [[2.5] * 3] * 2
 
 
 SEVERAL = {
