@@ -19,13 +19,14 @@ leaves everything to the ordinary engine, which is what to step through in a deb
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
 from ..config import settings
 from ..engine.look import check_budget
+from ..executors import native
 from ..graph import pending
 from ..graph.node import Node
 from ..tensor import Tensor, overrides, state
@@ -267,12 +268,32 @@ class TemplateWalk(Walk):
         accumulate_all(self.leaf_results.values())
 
 
-def accumulate_all(reached: Iterable[tuple[Tensor, Any]]) -> None:
+def accumulate_all(reached: Collection[tuple[Tensor, Any]]) -> None:
     """Accumulate gradients, on their way or tensors, into the ``.grad`` of leaves."""
-    for leaf, grad in reached:
-        if leaf._requires_grad:  # not detached since
-            if grad.__class__ is tuple and leaf._grad is None and leaf._hooks is None \
-                    and lies_as(grad[1].geometry, leaf._geometry):
-                leaf._grad = tensor(grad)  # nobody else has this storage
-            else:
-                accumulate_grad(leaf, tensor(grad), False)
+    if _natively is None or reached.__class__ is not list:
+        for leaf, grad in reached:
+            _accumulate(leaf, grad)
+        return
+    at = _natively(reached, 0)
+    while at < len(reached):
+        _accumulate(*reached[at])
+        at = _natively(reached, at + 1)
+
+
+def _accumulate(leaf: Tensor, grad: Any) -> None:
+    if leaf._requires_grad:  # not detached since
+        if grad.__class__ is tuple and leaf._grad is None and leaf._hooks is None \
+                and lies_as(grad[1].geometry, leaf._geometry):
+            leaf._grad = tensor(grad)  # nobody else has this storage
+        else:
+            accumulate_grad(leaf, tensor(grad), False)
+
+
+def _accumulate_natively() -> None:
+    global _natively
+    from ..tensor.native_accumulating import accumulator  # the native executor has imported llvmlite
+    _natively = accumulator(Reading)
+
+
+_natively: Any = None
+native.on_return.append(_accumulate_natively)

@@ -234,7 +234,7 @@ class _Budget:
         """The bytes that pending nodes promise."""
         fresh = nodes[self.counted:]
         self.counted += len(fresh)
-        self.promised += sum([node.signature.nbytes for node in fresh if node.signature is not None])
+        self.promised += native.promised(fresh)
         return self.promised
 
 

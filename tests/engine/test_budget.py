@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+
+import pytest
+
 import flambeau as torch
 from flambeau import config
 from flambeau.engine import looks
 from flambeau.graph import pending
+from flambeau.graph.node import constant
 
 
 def test_a_loop_is_cut_where_it_has_been_before() -> None:
@@ -34,3 +39,16 @@ def test_a_program_that_never_comes_round_is_cut_as_well() -> None:
         exec(compile(source, "straight.py", "exec"), {"values": values})
         assert len(pending.nodes) < 1500
     assert values[-1][0].item() == 2001
+
+
+def test_native_code_counts_what_python_counts():
+    pytest.importorskip("llvmlite")
+    native = importlib.import_module("flambeau.executors.native")
+    promises = importlib.import_module("flambeau.executors.native.programs.promises")
+    x = torch.ones(3, 5)
+    torch.synchronize()
+    kept = [x * 2, (x + 1).double(), x.topk(2), x[:0] * 2]
+    nodes = [*pending.nodes, constant(None)]
+    assert promises.counter()(nodes) == native._promised(nodes) > 60 + 120 + 24
+    assert promises.counter()([]) == 0
+    assert kept

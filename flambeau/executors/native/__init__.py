@@ -78,8 +78,22 @@ book: Any = _NoBook
 # ``run`` does; None if it is not: then nothing was done. On an interrupt the nodes not yet computed are in
 # the other list, last one first, if they are not pending any more.
 replay: Callable[..., list[Node] | None] = _no_replay
-# What others do once a graph has come back and is known by a glance: more of them will.
-on_return: list[Callable[[], None]] = []
+
+
+def _promised(nodes: list[Node]) -> int:
+    return sum([node.signature.nbytes for node in nodes if node.signature is not None])
+
+
+def _promise_natively() -> None:
+    global promised
+    from .programs.promises import counter  # the native executor has imported llvmlite
+    promised = counter() or promised
+
+
+# How many bytes pending nodes promise.
+promised: Callable[[list[Node]], int] = _promised
+# What is done once a graph has come back and is known by a glance: more of them will.
+on_return: list[Callable[[], None]] = [_promise_natively]
 
 
 def head_starts() -> Any:
