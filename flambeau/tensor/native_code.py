@@ -22,13 +22,14 @@ PYTHON, SWITCH = range(2)
  INFERRING, WATCHED, SITE, IS_LIBRARY, OFFSET, OUTPUT_NUMBER, INFERENCE, NO_GRADIENT, SEQUENCE, FRAME,
  USER_FRAME, CHECK_BUDGET, ATTACH, PARTS_OF, RECORD, RECORD_ONE, RECORD_PAIR, RECORD_SCALED, RECORD_THREE,
  HOLD, LET_GO, NEW_TUPLE, NEW_OBJECT, NEW_TENSOR, APPEND, FIND, ATTRIBUTE, IS_TRUE, EQUAL, AS_INTEGER,
- NEW_INTEGER, NEXT, CALL, CODE_OF, CALLER_OF, FORGET) = range(59)
+ NEW_INTEGER, NEXT, CALL, CODE_OF, CALLER_OF, FORGET, SET_ATTRIBUTE, GRAD, HOOKS) = range(62)
 FUNCTIONS = {
     HOLD: "Py_IncRef", LET_GO: "Py_DecRef", NEW_TUPLE: "PyTuple_New", NEW_OBJECT: "PyType_GenericAlloc",
     APPEND: "PyList_Append", FIND: "PyDict_GetItemWithError", ATTRIBUTE: "PyObject_GetAttr",
     IS_TRUE: "PyObject_IsTrue", EQUAL: "PyObject_RichCompareBool", AS_INTEGER: "PyLong_AsLongLong",
     NEW_INTEGER: "PyLong_FromLongLong", NEXT: "PyIter_Next", CALL: "PyObject_Vectorcall",
     CODE_OF: "PyFrame_GetCode", CALLER_OF: "PyFrame_GetBack", FORGET: "PyErr_Clear",
+    SET_ATTRIBUTE: "PyObject_SetAttr",
 }
 # Where fields lie, by the name of what has them.
 Slots = tuple[tuple[str, int], ...]

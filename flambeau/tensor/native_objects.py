@@ -113,7 +113,7 @@ def parts(module: Module, fields: Slots, tensor_of: Function) -> Function:
                 c.tell(of.LET_GO, outs)
                 f.give("null")
             geometry = c.get(c.field(signature, "Signature.outputs"), TUPLE_AT)
-            out = str(f.run(tensor_of, "%memory", part, geometry))
+            out = str(f.run(tensor_of, "%memory", part, geometry, geometry))
             c.need(out, outs)
             f.write("ptr", out, f.at(f.at(outs, i, "ptr"), TUPLE_AT, "i8"), 8)
         f.give(outs)
@@ -121,16 +121,17 @@ def parts(module: Module, fields: Slots, tensor_of: Function) -> Function:
 
 
 def tensor(module: Module, fields: Slots) -> Function:
-    """A new tensor on a node, whose reference it takes, without history."""
+    """A new tensor on a node, whose reference it takes, without history; ``stored``: how the value lies."""
     of = native_code
-    with module.helper("tensor", [("ptr", "%memory"), ("ptr", "%node"), ("ptr", "%geometry")], "ptr") as f:
+    with module.helper("tensor", [("ptr", "%memory"), ("ptr", "%node"), ("ptr", "%geometry"),
+                                  ("ptr", "%stored")], "ptr") as f:
         c = RecordingCode(f, fields)
         storage = c.call(of.NEW_OBJECT, f"ptr {c.object(of.STORAGE)}, i64 0")
         c.need(storage, "%node")
         c.set(storage, "Storage.node", "%node")
         for name, value in (("version", of.ZERO), ("exposed", of.FALSE), ("owner", of.NONE)):
             c.share(storage, f"Storage.{name}", c.object(value))
-        c.share(storage, "Storage.geometry", "%geometry")
+        c.share(storage, "Storage.geometry", "%stored")
         out = c.call(of.NEW_TENSOR, f"ptr {c.object(of.TENSOR)}, ptr {c.object(of.EMPTY)}, ptr null")
         c.need(out, storage)
         c.set(out, "Handle._storage", storage)

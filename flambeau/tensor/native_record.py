@@ -67,6 +67,12 @@ def begin() -> None:
                     known[key] = instead[value]
 
 
+def table() -> Any:
+    """What native code has of Python."""
+    native_ways()
+    return _kept["python"]
+
+
 def native_ways() -> dict[Any, Any]:
     """``record`` and its short ways in Python, and what is native instead of each."""
     if "methods" not in _kept:
@@ -99,7 +105,7 @@ def _python() -> Any:
         of.OUTPUT_NUMBER: "_output_nr", of.INFERENCE: INFERENCE, of.NO_GRADIENT: history.NO_GRADIENT,
         of.SEQUENCE: counted.__self__, of.FRAME: sys._getframe, of.USER_FRAME: user_frame,
         of.CHECK_BUDGET: record.check_budget, of.ATTACH: history.attach, of.PARTS_OF: parts_of,
-        of.RECORD: record.record,
+        of.RECORD: record.record, of.GRAD: "_grad", of.HOOKS: "_hooks",
         **{at: vars(record)[name] for name, at, *_ in _WAYS},
     }
     _kept["objects"] = objects
@@ -268,7 +274,7 @@ def _recorded(module: Module, fields: Slots) -> Function:
         single = c.same(c.field(signature, "Signature.single"), c.object(of.TRUE))
         with f.when(single):
             geometry = c.get(c.field(signature, "Signature.outputs"), TUPLE_AT)
-            result.set(str(f.run(tensor_of, "%memory", node, geometry)))
+            result.set(str(f.run(tensor_of, "%memory", node, geometry, geometry)))
             c.need(result.get())
             first.set(result.get())
         with f.otherwise(single):
