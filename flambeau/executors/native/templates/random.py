@@ -20,6 +20,7 @@ from ..draws import tosses
 from ..draws.mersenne import COUNT, PARTS, SCRATCH, STATE_BYTES, Draw, Formula, draw_kernel
 from ..llvm.build import Function, Module
 from ..llvm.code import kernel
+from ..llvm.effort import Effort
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64, Dtype, memory_type
 from ..llvm.expression import Expression
 from ..plan import Call, Plan, Words
@@ -55,14 +56,14 @@ def _kernel(make: Callable[..., Formula], arguments: tuple[Any, ...], dtype: Dty
     return module.text()
 
 
-@kernel("toss")
+@kernel("toss", effort=Effort.SOME)
 def _tosses(dtype: Dtype) -> str:
     module = Module()
     draw_kernel(module, "toss", tosses.draw(dtype))
     return module.text()
 
 
-@kernel("toss_followed")
+@kernel("toss_followed", effort=Effort.SOME)
 def _followed(dtype: Dtype) -> str:
     module = Module()
     draw_kernel(module, "toss_followed", tosses.followed(dtype))
