@@ -8,6 +8,7 @@ import numpy as np
 
 from ..graph.geometry import Geometry, dense_like
 from ..tensor import Tensor, assign, check_writable, record, view
+from ..tensor.construct import from_array
 from ..tensor.inplace import FEW, writes_few
 from ..tensor.known import from_value
 from ..tensor.overlap import require_apart
@@ -59,9 +60,13 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     tensor([1., 2.])
     """
     if not isinstance(other, Tensor):
-        if isinstance(other, (int, float, bool, complex)):
-            return fill_(self, other)
-        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
+        if not isinstance(other, (int, float, bool, complex)):
+            raise TypeError("copy_(): argument 'other' (position 1) must be Tensor, not "
+                            f"{type(other).__name__}")
+        if isinstance(other, int) and not -1 << 63 <= other < 1 << 64:
+            raise OverflowError("int too big to convert")
+        # Converted as an element is, where fill_ would refuse what does not fit.
+        other = from_array(np.array(other)).to(self.device)
     g, source = self._geometry, other._geometry
     if source.device is not g.device and source.device.type == "meta":
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
