@@ -108,7 +108,7 @@ def verify(enabled: bool = True) -> Any:
 def backward_templates(enabled: bool = True) -> Any:
     """Whether backward repeats what derivative rules recorded before (``FLAMBEAU_BACKWARD_TEMPLATES=1``).
 
-    Off, every rule runs every time, for a debugger.
+    Off, every rule runs every time, and no operator is recorded by native code, for a debugger.
 
     >>> import flambeau as torch
     >>> x = torch.ones(2, requires_grad=True)

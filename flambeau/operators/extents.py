@@ -118,6 +118,7 @@ def type_in_checks(g: Geometry) -> str:
     """The name where operands are compared: types younger than these names have those of C++ classes.
 
     >>> import flambeau as torch
+    >>> from flambeau.operators.extents import type_in_checks
     >>> type_in_checks(torch.ones(1)._geometry), type_in_checks(torch.ones(1, dtype=torch.bool)._geometry)
     ('torch.FloatTensor', 'CPUBoolType')
     """

@@ -41,7 +41,7 @@ _FIELDS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (TapePlan, ("kept", "single", "grad_class")),
     (GradFn, ("signature", "plan", "numbers", "edges", "saved", "sequence", "hooks", "trace")),
     (CodeType, ("co_filename",)),
-    (type(settings), ("check_at",)),
+    (type(settings), ("check_at", "backward_templates")),
 )
 
 
@@ -109,8 +109,10 @@ class RecordingCode(ObjectCode):
         return self.is_type(self.get(x, TYPE_AT), TENSOR, PARAMETER, BUFFER)
 
     def is_on(self) -> str:
-        """Whether nobody is to be asked before an operator is recorded."""
-        return self.equal(self.get(self.word(SWITCH, "ptr"), 0, "i64"), 1)
+        """Whether nobody is to be asked before an operator is recorded, and nobody steps through it."""
+        wanted = self.field(self.object(SETTINGS), "_Settings.backward_templates")
+        return self.both(self.equal(self.get(self.word(SWITCH, "ptr"), 0, "i64"), 1),
+                         self.same(wanted, self.object(TRUE)))
 
     def forget(self) -> None:
         """Forget an error that Python may have raised."""

@@ -276,3 +276,17 @@ def test_steps_that_come_back_are_recorded_natively():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
                           env={**os.environ, "FLAMBEAU_TIER": "native"})
     assert done.stdout.strip() == "builtin_function_or_method", done.stderr
+
+
+@pytest.mark.parametrize("templates", [True, False])
+def test_a_debugger_meets_python(templates):
+    """Without backward templates everything is recorded where one can step through it."""
+    a, b, seen = leaf(), leaf(), []
+    made(NATIVE, "record_pair", MUL, a, b)      # from now on its signature is known
+    with torch.config.backward_templates(templates):
+        sys.setprofile(lambda frame, event, _: seen.append(frame.f_code))
+        try:
+            made(NATIVE, "record_pair", MUL, a, b)
+        finally:
+            sys.setprofile(None)
+    assert (PYTHON["record_pair"].__code__ in seen) is not templates
