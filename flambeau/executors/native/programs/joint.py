@@ -16,7 +16,7 @@ import numpy as np
 
 from ....graph.node import Signature
 from ..llvm import dumping
-from ..plan import Plan
+from ..plan import Plan, total_nanoseconds
 from ..quantity import Quantity, Tape, most
 from . import runtime
 from .arrangement import Arrangement
@@ -93,7 +93,7 @@ class Joint:
         self._function = self._tape.function((
             tuple([x for _, x in words]), tuple([x for _, x in moved]), tuple(self._sizes(found)),
             tuple([self._size(*result)[0] for result in form.made]), scratch,
-            sum([plan.nanoseconds for plan in found])))
+            total_nanoseconds(found)))
         self._places, self._rows = (np.array([at for at, _ in own], np.intp) for own in (words, moved))
         self._shifts = form.shifts(plans)[form.in_arena[:, 2]]
         self._relative = np.array([*form.addresses, *form.status_words], np.intp)

@@ -15,7 +15,7 @@ from ....config import settings
 from ....graph.node import Signature
 from ...interpreter.readers import number_of
 from ...measure import KernelTime, measured
-from ..plan import Call, Plan
+from ..plan import Call, Plan, total_nanoseconds
 from . import runtime
 from .arena import Block
 from .layout import Layout
@@ -59,7 +59,7 @@ class Segment:
         self._plans: list[Plan] | None = plans
         calls = [call for plan in plans for call in plan.calls]
         self.scratch = max([call.scratch for call in calls], default=0)
-        self.nanoseconds = sum([plan.nanoseconds for plan in plans])
+        self.nanoseconds = total_nanoseconds(plans)
         shifts = form.shifts(plans)
         self.memory = self._laid_out(form, calls, shifts)
         made = [signatures[k].outputs[r] for k, r in form.made]
