@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import dtypes
 from ..dtypes import c_name
-from ..graph.geometry import contiguous, dense_like, intern
+from ..graph.geometry import Geometry, contiguous, dense_like, intern
 from ..graph.recent import Recent
 from ..graph.strides import row_major_strides
 from ..tensor import Tensor, record, state
@@ -243,8 +243,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     q, k, v = query._geometry, key._geometry, value._geometry
     if attn_mask is None and dropout_p == 0.0 and _leads.get((q, k, v, enable_gqa)):
         # They were found to fit before.
-        factor = 1.0 / math.sqrt(q.shape[-1] or 1) if scale is None else float(scale)
-        return record(ATTENTION, (query, key, value, None, factor), (is_causal,))
+        return record(ATTENTION, (query, key, value, None, _factor(scale, q)), (is_causal,))
     if q.dtype is not k.dtype or k.dtype is not v.dtype:
         raise RuntimeError("Expected query, key, and value to have the same dtype, but got query.dtype: "
                            f"{c_name(query.dtype)} key.dtype: {c_name(key.dtype)} and value.dtype: "
@@ -265,7 +264,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
                            "> 0")
     if enable_gqa:
         _check_groups(query, key, value)
-    factor = 1.0 / math.sqrt(q.shape[-1] or 1) if scale is None else float(scale)
+    factor = _factor(scale, q)
     mask = _additive(attn_mask, query)
     fused = (mask is None or not mask.requires_grad) and _same_lead(query, key, value, enable_gqa)
     if dropout_p == 0.0 and fused:
@@ -309,6 +308,10 @@ def _same_lead(query: Tensor, key: Tensor, value: Tensor, grouped: bool) -> bool
 
 
 _leads: Recent[tuple[Any, ...], bool] = Recent(1 << 12)
+
+
+def _factor(scale: float | None, query: Geometry) -> float:
+    return 1.0 / math.sqrt(query.shape[-1] or 1) if scale is None else float(scale)
 
 
 def _check_groups(query: Tensor, key: Tensor, value: Tensor) -> None:

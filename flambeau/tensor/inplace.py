@@ -136,7 +136,7 @@ def _fitting(result: Tensor, geometry: Geometry, name: str) -> Tensor:
     """``result`` in the type of the tensor that takes it, which must have its shape."""
     if result._geometry.dtype is not geometry.dtype:
         if not dtypes.can_cast(result._geometry.dtype, geometry.dtype):
-            wanted = dtypes.c_name(geometry.dtype) if name.startswith("cl") else \
+            wanted = dtypes.c_name(geometry.dtype) if name.startswith(("clamp", "clip")) else \
                 dtypes.SCALAR_NAMES[geometry.dtype]     # clamp_ and clip_ have names of their own for types
             raise RuntimeError(f"result type {dtypes.SCALAR_NAMES[result.dtype]} can't be cast to the "
                                f"desired output type {wanted}")

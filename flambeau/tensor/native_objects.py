@@ -61,7 +61,7 @@ def site(module: Module, fields: Slots) -> Function:
 
 
 def node(module: Module, fields: Slots, site_of: Function) -> Function:
-    """A new pending node, with a reference for the list and one for who calls."""
+    """A new node, which is not among the pending ones yet; its one reference is the caller's."""
     of = native_code
     with module.helper("node", [("ptr", "%memory"), ("ptr", "%signature"), ("ptr", "%operands"),
                                 ("i64", "%count")], "ptr") as f:

@@ -162,19 +162,7 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
         return (out,)
     if enough is not None and not wants_grad:
         geometries = geometries[:enough]
-    several = []
-    for i, geometry in enumerate(geometries):   # as ``_project`` does it
-        part = node if node is META_NODE else \
-            Node(projections.get((i, geometry)) or projection(i, geometry), (node,), node.site)
-        if part is not node:
-            _append(part)
-        out = _new(Tensor)
-        out._geometry = geometry
-        out._storage = Storage(part, geometry)
-        out._requires_grad = False
-        out._grad_fn = out._counter = out._base = None
-        several.append(out)
-    outs = tuple(several)
+    outs = tuple([_project(node, i, geometry) for i, geometry in enumerate(geometries)])
     if wants_grad:
         attach(operator, signature, operands, outs)
     elif not taping and state.inference:
