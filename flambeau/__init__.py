@@ -57,12 +57,12 @@ try:
     from .dtypes import can_cast, dtype, get_default_dtype, promote_types, set_default_dtype
     from .engine import explain, synchronize
     from .func import vmap
-    from .operators.generator import Generator, default_generator
     from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
     from .serialization import load, save
     from .serialization.file_reader import PyTorchFileReader
     from .size import Size
     from .tensor import Tensor
+    from .tensor.generator import Generator, default_generator
     from .tensor.storage_view import StorageBase, TypedStorage, UntypedStorage
     from .torch_version import __version__
     from .type_info import finfo, iinfo

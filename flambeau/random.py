@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .operators.generator import Generator, default_generator
 from .tensor import Tensor
+from .tensor.generator import Generator, default_generator
 
 
 def manual_seed(seed: int) -> Generator:

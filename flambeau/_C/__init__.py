@@ -8,9 +8,9 @@ from ..__config__ import show
 from ..devices import get_default_device
 from ..jit.tracing import is_tracing
 from ..library.dispatch_keys import DispatchKey, DispatchKeySet, ExcludedKeys
-from ..operators.generator import Generator as Generator
 from ..tensor import Tensor
 from ..tensor.batching import levels
+from ..tensor.generator import Generator as Generator
 from ..tensor.overrides import DisableTorchFunction, disabled_torch_function, has_torch_function, modes
 from . import _nn as _nn
 

@@ -265,7 +265,7 @@ def _name_as(package: Any, named: Callable[[str], str]) -> None:
                       (package.layout, "layouts"), (package.memory_format, "layouts")):
         kind.__module__ = named(PACKAGE) if public else f"{PACKAGE}.{own}"
     package.nn.Parameter.__module__ = named(f"{PACKAGE}.nn.parameter")
-    package.Generator.__module__ = named(f"{PACKAGE}._C") if public else f"{PACKAGE}.operators.generator"
+    package.Generator.__module__ = named(f"{PACKAGE}._C") if public else f"{PACKAGE}.tensor.generator"
     for module in (package, package.jit, package.nn.init):
         module.__name__ = named(_true_name(module))
     for inner in _NAMED:

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from .. import config
 from ..config import settings
 from ..operators.comparison import allclose
-from ..operators.generator import Generator
 from ..operators.random import randn, randn_like
 from ..tensor import Tensor
+from ..tensor.generator import Generator
 from . import _jacobians as jacobians
 from ._jacobians import Checked, Inputs, outputs_of
 from .backward import grad

@@ -15,9 +15,9 @@ from ..graph.operator import Operator
 from ..layouts import contiguous_format
 from ..operators.creation import filled
 from ..operators.definition import result_dtype
-from ..operators.generator import default_generator
 from ..tensor import Tensor, record, view, view_operator
 from ..tensor.batching import BatchedTensor, Level, batched, levels, plain, rules
+from ..tensor.generator import default_generator
 from ..tensor.inplace import assign, write
 
 # name of an operator -> rule(call) -> the results with the batch in front, or None where it does not apply

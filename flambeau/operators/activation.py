@@ -11,12 +11,13 @@ from ..type_info import finfo
 from .comparison import where
 from .complaints import FAILURES
 from .definition import arithmetic_dtype, pointwise_operator
-from .domain import BOOL, COMPLEX, NOT_FLOATING, formal_operand, not_implemented, refuse
+from .domain import BOOL, COMPLEX, NOT_FLOATING, not_implemented, refuse
 from .exponential import sigmoid
 from .number_range import number_for
 from .out import UNCONVERTED
 from .registry import api, called, failed
 from .trigonometric import tanh
+from .zero_gradients import formal_operand
 
 
 def done(input: Tensor, result: Tensor, inplace: bool, name: str) -> Tensor:

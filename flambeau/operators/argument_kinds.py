@@ -10,8 +10,8 @@ from numpy import ndarray
 from ..dtypes import dtype
 from ..layouts import memory_format
 from ..tensor import Tensor
+from ..tensor.generator import Generator
 from .arguments import is_integer
-from .generator import Generator
 
 
 def _is_scalar(value: Any) -> bool:

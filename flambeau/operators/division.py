@@ -10,10 +10,11 @@ from ..tensor import Tensor, record, record_pair, record_scaled
 from ..tensor.overrides import first_seen
 from .arithmetic import conjugate
 from .definition import NUMBERS, operand, pointwise, pointwise_operator
-from .domain import COMPLEX, bad_arguments, operands, refuse, some_tensor, zero_gradient
+from .domain import COMPLEX, bad_arguments, operands, refuse, some_tensor
 from .prices import REMAINDERS, per_element
 from .registry import NAMESPACES, api
 from .undifferentiable import refuse_derivative
+from .zero_gradients import zero_gradient
 
 TRUE_DIVIDE = pointwise_operator("div", lambda m, input, other: m.true_divide(input, other), "float",
                                  casts=True, exact="other")

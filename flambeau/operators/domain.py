@@ -10,7 +10,6 @@ from ..dtypes import BOOL, COMPLEX, FLOATING, INTEGER, LOW_PRECISION, SCALAR_NAM
 from ..graph.operator import Operator
 from ..tensor import Tensor, record
 from ..tensor.construct import tensor as scalar
-from .creation import zeros_like
 from .definition import operand, pointwise_operator, result_dtype
 from .out import CONVERTED, Out, store
 from .registry import api
@@ -118,20 +117,6 @@ def _called(function: Callable[..., Any], second: str) -> Callable[..., Any]:
     return named
 
 
-def zero_gradient(op: Operator, *names: str, holds: str = "", once: bool | None = None) -> None:
-    """Declare that the gradient of the operands is zero: piecewise constant functions."""
-    for each in names:
-        op.derivative(each, holds=holds, once=once)(lambda ctx, grad: zeros_like(grad))
-
-
-def formal_operand(op: Operator, name: str) -> None:
-    """Declare that the result is a function of ``name`` too, though constant around almost every point.
-
-    Its gradient is zero, which is not sent on where the first operand has one: ``autograd.grad`` knows.
-    """
-    op.derivative(name)(lambda ctx, grad: None if ctx.needs[0] else zeros_like(grad))
-
-
 __all__ = [
     "BOOL",
     "COMPLEX",
@@ -147,5 +132,4 @@ __all__ = [
     "operands",
     "refuse",
     "require_tensor",
-    "zero_gradient",
 ]

@@ -10,9 +10,9 @@ from ..dtypes import dtype
 from ..graph.recent import Recent
 from ..size import Size
 from ..tensor import Tensor
+from ..tensor.generator import Generator
 from ..tensor.overrides import first_seen
 from .complaints import FAILURES, SYNONYMS, complaint
-from .generator import Generator
 
 # Classes whose values are of a kind whatever they are.
 _WHATEVER = frozenset((float, bool, str, type(None), dtype, Generator))

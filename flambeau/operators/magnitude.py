@@ -17,10 +17,11 @@ from .definition import (
     pointwise,
     pointwise_operator,
 )
-from .domain import BOOL, COMPLEX, bad_arguments, of_tensors, refuse, zero_gradient
+from .domain import BOOL, COMPLEX, bad_arguments, of_tensors, refuse
 from .number_range import check_number
 from .out import BOOLEAN, UNCONVERTED, Out
 from .registry import api
+from .zero_gradients import zero_gradient
 
 
 @pointwise(promotes="real", aliases=("absolute",), out=UNCONVERTED)

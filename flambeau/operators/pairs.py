@@ -9,9 +9,10 @@ from .. import dtypes
 from ..tensor import Tensor, record
 from .comparison import where
 from .definition import operand, pointwise_operator, result_dtype
-from .domain import BOOL, COMPLEX, NOT_INTEGRAL, bad_arguments, of_tensors, refuse, zero_gradient
+from .domain import BOOL, COMPLEX, NOT_INTEGRAL, bad_arguments, of_tensors, refuse
 from .registry import api
 from .undifferentiable import refuse_derivative
+from .zero_gradients import zero_gradient
 
 COPYSIGN = pointwise_operator("copysign", lambda m, input, other: m.copysign(input, other), "float")
 refuse(COPYSIGN, "copysign_cpu", COMPLEX)

@@ -19,15 +19,15 @@ from ..random_streams.uniform import uniform as draw_uniform
 from ..tensor import Tensor, record, state
 from ..tensor.construct import empty_geometry
 from ..tensor.drawn import drawn_number
+from ..tensor.generator import draw, draw_few, draw_group, few_by_few, may_fail, numbers_ahead
 from ..type_info import iinfo
 from .creation import factory_geometry, leaf, like_geometry
 from .definition import broadcast_shapes, operator
 from .extents import sizes_of
-from .generator import draw, draw_few, draw_group, few_by_few, may_fail, numbers_ahead
 from .looking import look
 from .prices import draws
 from .registry import api
-from .undifferentiable import draws_of
+from .zero_gradients import draws_of
 
 STATE = contiguous((STATE_BYTES,), dtypes.uint8)
 

@@ -14,17 +14,18 @@ from ..random_streams import continuous, counts, gammas
 from ..random_streams.bernoulli import rrelu_slopes
 from ..random_streams.multinomial import multinomial as draw_multinomial
 from ..tensor import Tensor, record
+from ..tensor.generator import draw_from, may_fail
 from .definition import operator
 from .domain import not_implemented
 from .expanding import broadcast_tensors
-from .generator import draw_from, may_fail
 from .looking import look
 from .out import Out
 from .prices import draws
 from .random import drawn, in_memory_order, require_floating, with_state
 from .random_filling import fill_with
 from .registry import api
-from .undifferentiable import draws_of, finding_without_derivative, found_in
+from .undifferentiable import finding_without_derivative, found_in
+from .zero_gradients import draws_of
 
 
 @operator("exponential", with_state, kind="draw")

@@ -8,8 +8,8 @@ from .. import dtypes
 from ..graph.geometry import dense_like
 from ..random_streams.integers import limit_of
 from ..tensor import Tensor, assign
+from ..tensor.generator import may_fail
 from ..type_info import finfo
-from .generator import may_fail
 from .random import (
     BERNOULLI,
     BERNOULLI_EACH,

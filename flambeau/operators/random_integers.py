@@ -14,10 +14,10 @@ from ..random_streams.integers import randint as draw_integers
 from ..random_streams.integers import random_full
 from ..tensor import Tensor
 from ..tensor.drawn import drawn_number
+from ..tensor.generator import draw_few, few_by_few, numbers_ahead
 from .creation import factory_geometry, like_geometry
 from .definition import operator
 from .extents import sizes_of
-from .generator import draw_few, few_by_few, numbers_ahead
 from .prices import draws
 from .random import drawn, finished, in_memory_order, with_state
 from .registry import api

@@ -7,9 +7,10 @@ from typing import Any
 from ..dtypes import FLOATING
 from ..tensor import Tensor, record, record_one
 from .definition import pointwise, pointwise_operator
-from .domain import BOOL, COMPLEX, INTEGER, not_implemented, refuse, zero_gradient
+from .domain import BOOL, COMPLEX, INTEGER, not_implemented, refuse
 from .out import UNCONVERTED
 from .registry import api
+from .zero_gradients import zero_gradient
 
 
 @pointwise(out=UNCONVERTED)

@@ -1,4 +1,4 @@
-"""Results of operands that require gradients but have no derivative, or none but 0: backward says so.
+"""Results of operands that require gradients but have no derivative: backward says so.
 
 To leave them off the tape would be silent: a loss that comes of them would lack a part of its gradient, and
 nobody would be told.
@@ -10,7 +10,6 @@ from typing import Any
 
 from ..graph.geometry import Geometry
 from ..tensor import Tensor, record, state
-from .creation import zeros_like
 from .definition import Operator, operator
 
 
@@ -39,18 +38,6 @@ def _refuse(op: Operator, error: Exception, operands: tuple[str, ...]) -> None:
 
     for each in operands:
         op.derivative(each)(derivative)
-
-
-def draws_of(name: str, *parameters: str, grad_name: str | None = None) -> Operator:
-    """The operator of draws as a result that depends on a distribution's parameters.
-
-    Draws do not change with small changes of these: the gradients are 0.
-    """
-    found = Operator(name, lambda m, draws, *parameters: draws, lambda operands, attributes: operands[0],
-                     ("draws", *parameters), grad_name=grad_name)
-    for each in parameters:
-        found.derivative(each)(lambda ctx, grad: zeros_like(grad))
-    return found
 
 
 # --- results that a look has found --------------------------------------------------------------------------

@@ -10,8 +10,8 @@ from .. import dtypes
 from .. import operators as ops
 from ..dtypes import dtype as _dtype
 from ..dtypes import get_default_dtype
-from ..operators.generator import Generator
 from ..tensor import Tensor
+from ..tensor.generator import Generator
 from .directions import BITS, DIMENSIONS, direction_numbers
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from .. import _utils, devices, dtypes, layouts
 from ..operators import NAMESPACES
-from ..operators.generator import Generator
 from ..size import Size
 from ..tensor import Tensor
+from ..tensor.generator import Generator
 from ..tensor.storage_view import TypedStorage, UntypedStorage
 
 _HERE = __name__.split(".")[0]

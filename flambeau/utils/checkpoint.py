@@ -12,8 +12,8 @@ from ..amp.switches import get_autocast_dtype, is_autocast_cache_enabled, is_aut
 from ..autograd import Function, backward, enable_grad, no_grad
 from ..autograd.engine import modified_error
 from ..autograd.graph import saved_tensors_hooks
-from ..operators.generator import default_generator
 from ..tensor import Tensor, state
+from ..tensor.generator import default_generator
 from ._selective_checkpoint import (
     SAC_IGNORED_OPS,
     CheckpointPolicy,

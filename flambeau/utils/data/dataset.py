@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from ... import operators as ops
-from ...operators.generator import Generator, default_generator
 from ...tensor import Tensor
+from ...tensor.generator import Generator, default_generator
 
 __all__ = [
     "ChainDataset",

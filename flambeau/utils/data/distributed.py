@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ... import operators as ops
-from ...operators.generator import Generator
+from ...tensor.generator import Generator
 from .sampler import Sampler
 
 __all__ = ["DistributedSampler"]

@@ -8,8 +8,8 @@ from typing import Any, Generic, TypeVar
 
 from ... import operators as ops
 from ...dtypes import float64, int64
-from ...operators.generator import Generator
 from ...tensor import Tensor
+from ...tensor.generator import Generator
 
 __all__ = [
     "BatchSampler",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ....operators.generator import Generator
+from ....tensor.generator import Generator
 from ..sampler import draw_seed
 
 _PIPES = f"{__package__.rpartition('.')[0]}.datapipes.datapipe"

@@ -23,11 +23,12 @@ from ..graph.recent import Recent
 from ..random_streams.few import FEW, Ahead, few_normals
 from ..random_streams.groups_ahead import LONGEST, GroupsAhead, is_of_groups
 from ..random_streams.state import STATE_BYTES, check_state, seed_state
-from ..tensor import Tensor, record, state
-from ..tensor.batching import levels, rules
-from ..tensor.construct import from_array
-from ..tensor.known import from_value
-from ..tensor.record import interceptors
+from .batching import levels, rules
+from .construct import from_array
+from .known import from_value
+from .record import interceptors, record
+from .tape import state
+from .tensor import Tensor
 
 DEFAULT_SEED = 67280421310721
 
