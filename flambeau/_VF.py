@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .operators.registry import NAMESPACES
+from .operators.declaration.registry import NAMESPACES
 
 
 def __getattr__(name: str) -> Any:

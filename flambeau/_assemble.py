@@ -12,8 +12,8 @@ from .amp import switches
 from .control_flow import cond, while_loop
 from .dtypes import dtype
 from .jit import DeviceObjType, Future, ScriptFunction, ScriptModule, TensorType, fork, wait
-from .operators import foreach
-from .operators.registry import place_all, publish_in
+from .operators.declaration.registry import place_all, publish_in
+from .operators.optimization import foreach
 from .streams import Event, Stream
 from .tensor import Tensor
 from .tensor.construct import legacy_new

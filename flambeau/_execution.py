@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from .config import settings
-from .operators.arguments import type_in_words
+from .operators.calls.arguments import type_in_words
 
 
 def get_num_threads() -> int:

@@ -11,8 +11,8 @@ from .devices import META
 from .devices import device as Device
 from .graph.geometry import intern
 from .nn.parameter import Parameter
-from .operators.joining import cat
-from .operators.protocols import PRIVATE
+from .operators.interop.protocols import PRIVATE
+from .operators.shapes.joining import cat
 from .size import Size
 from .sparse.construct import rebuilt
 from .tensor import Tensor, fresh

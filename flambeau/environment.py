@@ -12,7 +12,7 @@ import numpy as np
 
 from . import dtypes
 from .devices import device as _device
-from .operators.factories import from_numpy
+from .operators.creation.factories import from_numpy
 from .tensor import Tensor
 from .tensor.construct import from_array
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .nn import functional as F  # noqa: F401  (packages take it from here)
-from .operators.registry import NAMESPACES
+from .operators.declaration.registry import NAMESPACES
 
 _NAMES = ("atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
           "cartesian_prod", "cdist", "chain_matmul", "einsum", "istft", "lu", "meshgrid", "norm",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .operators import NAMESPACES
-from .operators.registry import publish_in
+from .operators.declaration.registry import publish_in
 
 publish_in(globals(), "linalg")
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
-from .operators.registry import NAMESPACES
+from .operators.declaration.registry import NAMESPACES
 from .tensor import Tensor
 from .tensor.overrides import activate, handle_torch_function, has_torch_function, modes, unconverted
 

@@ -22,6 +22,10 @@ LAYERS = (
     ("autograd", "sparse"),
 )   # what is not here is above: the public namespaces
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
+# The folders of operators, lowest first: one imports only from those before it.
+OPERATORS = ("calls", "declaration", "interop", "creation", "pointwise", "shapes", "indexing", "random",
+             "reductions", "products", "linalg", "spectral", "activations", "convolutions", "normalization",
+             "losses", "sequences", "optimization", "spellings")
 
 
 class Import(NamedTuple):
@@ -89,6 +93,17 @@ def test_imports_go_downwards() -> None:
     upwards = [f"{i.source}:{i.line} imports {i.target}" for i in _imports()
                if not i.inside and _rank(i.source) < _rank(i.target)]
     assert not upwards
+
+
+def test_folders_of_operators_import_downwards() -> None:
+    def folder(module: str) -> int:
+        parts = module.split(".")
+        return OPERATORS.index(parts[2]) if parts[:2] == ["flambeau", "operators"] and parts[2:] else -1
+
+    folders = {path.parent.name for path in (PACKAGE / "operators").glob("*/__init__.py")}
+    upwards = [f"{i.source}:{i.line} imports {i.target}" for i in _imports()
+               if -1 < folder(i.source) < folder(i.target)]
+    assert folders == set(OPERATORS) and not upwards
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..operators.creation import eye, zeros
-from ..operators.joining import stack
+from ..operators.creation.creation import eye, zeros
+from ..operators.shapes.joining import stack
 from ..tensor import Tensor
 from . import forward_ad
 from .backward import grad

@@ -7,8 +7,8 @@ from typing import Any
 from ..graph.geometry import Geometry
 from ..graph.storage import Storage
 from ..layouts import format_of
-from ..operators.arithmetic import ADD
-from ..operators.definition import broadcast_shapes
+from ..operators.declaration.definition import broadcast_shapes
+from ..operators.pointwise.arithmetic import ADD
 from ..tensor import Tensor, record_pair
 from ..tensor.attributes import blank
 from ..tensor.inplace import write

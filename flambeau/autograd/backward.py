@@ -8,7 +8,7 @@ from operator import index
 from typing import Any
 
 from ..engine import user_site
-from ..operators.creation import zeros_like
+from ..operators.creation.creation import zeros_like
 from ..tensor import Tensor, state
 from ..tensor.batching import any_batched, levels, rules
 from ..tensor.overrides import active, handle_torch_function, has_torch_function

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..operators.creation import zeros_like
+from ..operators.creation.creation import zeros_like
 from ..tensor import GradFn, Tensor
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from ..graph.geometry import Geometry
 from ..graph.storage import Storage
-from ..operators.arithmetic import ADD
-from ..operators.extents import type_in_checks
-from ..operators.reduction import unbroadcast
+from ..operators.calls.extents import type_in_checks
+from ..operators.pointwise.arithmetic import ADD
+from ..operators.reductions.reduction import unbroadcast
 from ..tensor import Tensor, overrides, record_pair, state
 from ..tensor.attributes import blank
 from ..tensor.tape import GradFn, SavedTensor

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from .. import dtypes
 from ..graph.geometry import Geometry
-from ..operators.creation import zeros
-from ..operators.representation import descriptions, history_suffixes
+from ..operators.creation.creation import zeros
+from ..operators.interop.representation import descriptions, history_suffixes
 from ..tensor import GradFn, Tensor, state
 from ..tensor.history import detached, edge
 from .backward import grad

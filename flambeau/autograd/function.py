@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any
 
 from ..graph.geometry import Geometry, contiguous
-from ..operators.creation import filled
+from ..operators.creation.creation import filled
 from ..tensor import Tensor, state
 from ..tensor.batching import any_batched, levels
 from ..tensor.tape import GradFn, next_function

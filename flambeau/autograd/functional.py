@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..operators.creation import eye, ones_like, zeros_like
-from ..operators.joining import stack
+from ..operators.creation.creation import eye, ones_like, zeros_like
+from ..operators.shapes.joining import stack
 from ..tensor import Tensor
 from .backward import grad
 from .grad_mode import enable_grad

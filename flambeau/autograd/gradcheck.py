@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from .. import config
 from ..config import settings
-from ..operators.comparison import allclose
-from ..operators.random import randn, randn_like
+from ..operators.pointwise.comparison import allclose
+from ..operators.random.random import randn, randn_like
 from ..tensor import Tensor
 from ..tensor.generator import Generator
 from . import _jacobians as jacobians

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from .. import dtypes
 from ..graph.geometry import Geometry
-from ..operators.creation import filled, ones_like
+from ..operators.creation.creation import filled, ones_like
 from ..size import Size
 from ..tensor import Tensor
 from ..tensor.history import edge

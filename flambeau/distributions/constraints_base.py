@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..executors.interpreter.quiet import hush, speak
-from ..operators.looking import look
+from ..operators.interop.looking import look
 from ..tensor import Tensor
 from ..tensor.record import interceptors
 

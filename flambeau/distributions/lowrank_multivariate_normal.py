@@ -19,7 +19,7 @@ __all__ = ["LowRankMultivariateNormal"]
 
 def _capacitance_tril(w: Tensor, d: Tensor) -> Tensor:
     """The Cholesky factor of I + Wᵀ D⁻¹ W (..., M, M)."""
-    k = ops.matmul(w.mT / d.unsqueeze(-2), w)  # type: ignore[operator]
+    k = ops.matmul(w.mT / d.unsqueeze(-2), w)
     return linalg.cholesky(k + ops.eye(k.shape[-1], dtype=k.dtype, device=k.device))
 
 
@@ -110,7 +110,7 @@ class LowRankMultivariateNormal(Distribution):
                 [2., 5.]])
         """
         w = self._unbroadcasted_cov_factor
-        return self._full(ops.matmul(w, w.mT) + ops.diag_embed(self._unbroadcasted_cov_diag))  # type: ignore[operator]
+        return self._full(ops.matmul(w, w.mT) + ops.diag_embed(self._unbroadcasted_cov_diag))
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
@@ -123,7 +123,7 @@ class LowRankMultivariateNormal(Distribution):
         shape = self._extended_shape(sample_shape)
         eps_w = _standard_normal(shape[:-1] + self.cov_factor.shape[-1:], self.loc.dtype, self.loc.device)
         eps_d = _standard_normal(shape, self.loc.dtype, self.loc.device)
-        along = ops.matmul(self._unbroadcasted_cov_factor, eps_w.unsqueeze(-1)).squeeze(-1)  # type: ignore[operator]
+        along = ops.matmul(self._unbroadcasted_cov_factor, eps_w.unsqueeze(-1)).squeeze(-1)
         return self.loc + along + self._unbroadcasted_cov_diag.sqrt() * eps_d
 
     def _log_det(self) -> Tensor:
@@ -134,7 +134,7 @@ class LowRankMultivariateNormal(Distribution):
         if self._validate_args:
             self._validate_sample(value)
         x, d = value - self.loc, self._unbroadcasted_cov_diag
-        projected = ops.matmul(self._unbroadcasted_cov_factor.mT / d.unsqueeze(-2),  # type: ignore[operator]
+        projected = ops.matmul(self._unbroadcasted_cov_factor.mT / d.unsqueeze(-2),
                                x.unsqueeze(-1)).squeeze(-1)
         distance = (x.pow(2) / d).sum(-1) - _batch_mahalanobis(self._capacitance_tril, projected)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + self._log_det() + distance)

@@ -13,8 +13,8 @@ from .. import operators as ops
 from ..graph.geometry import Geometry, contiguous, intern
 from ..graph.operator import Operator
 from ..layouts import contiguous_format
-from ..operators.creation import filled
-from ..operators.definition import result_dtype
+from ..operators.creation.creation import filled
+from ..operators.declaration.definition import result_dtype
 from ..tensor import Tensor, record, view, view_operator
 from ..tensor.batching import BatchedTensor, Level, batched, levels, plain, rules
 from ..tensor.generator import default_generator

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..operators.index_operators import index_shape, indexed_shape, put, read
-from ..operators.ranges import arange
+from ..operators.creation.ranges import arange
+from ..operators.indexing.index_operators import index_shape, indexed_shape, put, read
 from ..tensor import Tensor
 from ..tensor.batching import batched
 from .batching import Call, strip

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..operators.matmul import matmul
-from ..operators.view_backward import embed
+from ..operators.products.matmul import matmul
+from ..operators.shapes.view_backward import embed
 from ..tensor import Tensor, record
 from .batching import EACH, RULES, Call, pointwise
 

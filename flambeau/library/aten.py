@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..operators.registry import NAMESPACES
+from ..operators.declaration.registry import NAMESPACES
 from ..sparse import addmm
 from ..sparse.products import reduced_mm
 from .table import Operator, Overload, Packet, packet_finders

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..operators.linear import linear
-from ..operators.multi_head_attention import check_shapes
-from ..operators.softmax import implicit_dim
+from ..operators.activations.softmax import implicit_dim
+from ..operators.products.linear import linear
+from ..operators.sequences.multi_head_attention import check_shapes
 from ..tensor import Tensor
 
 _Three = tuple[Tensor, Tensor, Tensor]

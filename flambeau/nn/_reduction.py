@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from ..operators.loss import older_reduction
+from ..operators.losses.loss import older_reduction
 
 _NUMBERS = {"none": 0, "mean": 1, "sum": 2}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..operators import NAMESPACES
-from ..operators.registry import publish_in
+from ..operators.declaration.registry import publish_in
 from ..tensor import overrides
 from . import _reduction as _Reduction  # noqa: F401
 from . import grad as grad

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..operators.convolution import CONVOLUTION_INPUT, CONVOLUTION_WEIGHT
+from ..operators.convolutions.convolution import CONVOLUTION_INPUT, CONVOLUTION_WEIGHT
 from ..tensor import Tensor
 from ..tensor.record import record
 

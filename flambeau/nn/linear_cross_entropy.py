@@ -9,9 +9,9 @@ from .. import operators as ops
 from ..autograd import Function, enable_grad
 from ..autograd.backward import grad as gradients
 from ..dtypes import dtype, int64
-from ..operators.linear import linear
-from ..operators.loss import cross_entropy
-from ..operators.registry import api
+from ..operators.declaration.registry import api
+from ..operators.losses.loss import cross_entropy
+from ..operators.products.linear import linear
 from ..tensor import Tensor
 
 

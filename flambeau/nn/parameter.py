@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from .. import operators as ops
 from ..autograd import no_grad
-from ..operators.arguments import type_in_words
+from ..operators.calls.arguments import type_in_words
 from ..tensor import Tensor
 from ..tensor.overrides import disabled_torch_function
 from ..tensor.record import plain_classes

@@ -8,7 +8,7 @@ from typing import Any
 from .. import operators as ops
 from ..autograd.grad_mode import is_grad_enabled
 from ..dtypes import LOW_PRECISION
-from ..operators.multi_tensor import UnsuitableTensor, multi_tensor
+from ..operators.optimization.multi_tensor import UnsuitableTensor, multi_tensor
 from ..tensor import Tensor
 
 Column = Sequence[Tensor] | None

@@ -16,8 +16,8 @@ from .. import operators as ops
 from ..devices import CPU
 from ..graph.geometry import Geometry, contiguous, intern
 from ..graph.storage import Storage
-from ..operators.creation import FULL, filled
-from ..operators.multi_tensor import suits
+from ..operators.creation.creation import FULL, filled
+from ..operators.optimization.multi_tensor import suits
 from ..tensor import Tensor
 from ..tensor.construct import from_array
 from ..tensor.tensor import fresh

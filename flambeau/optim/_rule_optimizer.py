@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from .. import operators as ops
 from ..autograd import enable_grad
 from ..naming import own
-from ..operators.multi_tensor import gradients, suits
+from ..operators.optimization.multi_tensor import gradients, suits
 from ..tensor import Tensor
 from ..tensor import state as mode
 from ..tensor.overrides import active as sparse_possible

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.geometry import contiguous
-from ..operators.definition import arithmetic_dtype, operator
+from ..operators.declaration.definition import arithmetic_dtype, operator
 from ..tensor import Tensor, record
 
 

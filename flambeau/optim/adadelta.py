@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..operators import optimizer as rules
+from ..operators.optimization import optimizer as rules
 from ..tensor import Tensor
 from ._arguments import check_at_least_zero, check_eps, check_lr
 from ._counters import Counters

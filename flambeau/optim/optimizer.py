@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from ..engine import look_at_parameters
-from ..operators.multi_tensor import forget_gradients
+from ..operators.optimization.multi_tensor import forget_gradients
 from ..tensor import Tensor
 from ..tensor.handle import RemovableHandle
 from ..utils._foreach_utils import _group_tensors_by_device_and_dtype as grouped

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import operators as ops
-from ..operators import optimizer as rules
+from ..operators.optimization import optimizer as rules
 from ..tensor import Tensor
 from ._arguments import check_lr
 from ._counters import Counters, counter_tensor, number

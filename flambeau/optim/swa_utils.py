@@ -14,8 +14,8 @@ from ..devices import device as Device
 from ..dtypes import int64 as long
 from ..nn import Module
 from ..nn.modules.batchnorm import _BatchNorm
-from ..operators.multi_tensor import UnsuitableTensor, multi_tensor
-from ..operators.optimizer import moving_average
+from ..operators.optimization.multi_tensor import UnsuitableTensor, multi_tensor
+from ..operators.optimization.optimizer import moving_average
 from ..tensor import Tensor
 from .lr_scheduler.scheduler import LRScheduler, one_for_each_group
 from .optimizer import Optimizer

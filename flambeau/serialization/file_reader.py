@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from .. import dtypes
-from ..operators.factories import from_numpy
+from ..operators.creation.factories import from_numpy
 from ..tensor import Tensor
 from .archive import Archive
 

@@ -12,7 +12,7 @@ from ..dtypes import dtype, uint8
 from ..graph.storage import Storage
 from ..layouts import layout
 from ..nn.parameter import Parameter
-from ..operators.protocols import PRIVATE
+from ..operators.interop.protocols import PRIVATE
 from ..tensor import Tensor
 from ..tensor.handle import warn_if_has_hooks
 from ..tensor.storage_view import TypedStorage, UntypedStorage

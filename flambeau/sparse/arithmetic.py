@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import dtypes
 from .. import operators as ops
-from ..operators.definition import NUMBERS
+from ..operators.declaration.definition import NUMBERS
 from ..tensor import Tensor, assign
 from ..tensor.construct import from_array
 from ..tensor.inplace import check_writable

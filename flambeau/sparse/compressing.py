@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, layouts
-from ..operators.looking import look
-from ..operators.ranges import arange
-from ..operators.registry import api
-from ..operators.sorting import searchsorted
+from ..operators.creation.ranges import arange
+from ..operators.declaration.registry import api
+from ..operators.interop.looking import look
+from ..operators.reductions.sorting import searchsorted
 from ..tensor import Tensor
 from ..tensor.construct import from_array
 from .compressed import CompressedTensor, compressed

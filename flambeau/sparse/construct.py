@@ -10,8 +10,8 @@ import numpy as np
 
 from .. import dtypes, layouts
 from .. import operators as ops
-from ..operators.looking import look
-from ..operators.registry import api
+from ..operators.declaration.registry import api
+from ..operators.interop.looking import look
 from ..size import Size
 from ..tensor import Tensor
 from ..tensor.history import detached

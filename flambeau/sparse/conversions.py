@@ -8,8 +8,8 @@ import numpy as np
 
 from .. import layouts
 from .. import operators as ops
-from ..operators.looking import look
-from ..operators.registry import api
+from ..operators.declaration.registry import api
+from ..operators.interop.looking import look
 from ..tensor import Tensor
 from ..tensor.construct import from_array
 from ..tensor.history import detached

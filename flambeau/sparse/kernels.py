@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..graph.geometry import Geometry, contiguous
-from ..operators.definition import operator
-from ..operators.embedding import sum_rows
-from ..operators.prices import per_element
+from ..operators.declaration.definition import operator
+from ..operators.declaration.prices import per_element
+from ..operators.sequences.embedding import sum_rows
 from ..tensor import Tensor, record
 from ..tensor.views import view, view_operator
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from .. import operators as ops
-from ..operators.looking import look
-from ..operators.registry import api
+from ..operators.declaration.registry import api
+from ..operators.interop.looking import look
 from ..size import Size
 from ..tensor import Tensor
 from ..tensor.construct import from_array

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
-from ..operators.looking import look
+from ..operators.interop.looking import look
 from ..tensor import Tensor
 from ..tensor.printing import format_array, with_suffixes
 from .compressed import CompressedTensor

@@ -9,9 +9,9 @@ import numpy as np
 from .. import layouts
 from .. import operators as ops
 from ..dtypes import SCALAR_NAMES
-from ..operators import linalg_iterative
-from ..operators.looking import look
-from ..operators.registry import api
+from ..operators.declaration.registry import api
+from ..operators.interop.looking import look
+from ..operators.linalg import iterative
 from ..tensor import Tensor
 from ..tensor.construct import from_array
 from .compressed import CompressedTensor
@@ -230,7 +230,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
 @handles("lobpcg")
 def lobpcg(A: Any, *args: Any, **kwargs: Any) -> Any:
     """Extreme eigenvalues of a sparse matrix, which is only multiplied."""
-    return linalg_iterative.lobpcg(A, *args, **kwargs)
+    return iterative.lobpcg(A, *args, **kwargs)
 
 
 _T: Any = SparseTensor

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..operators.looking import look
+from ..operators.interop.looking import look
 from ..tensor import Tensor
 from ..tensor.construct import from_array
 from ..tensor.dims import check_dim

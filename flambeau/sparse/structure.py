@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import layouts
 from .. import operators as ops
-from ..operators.looking import look
+from ..operators.interop.looking import look
 from ..tensor.construct import from_array
 from ..tensor.dims import check_dim
 from .compressed import CompressedTensor, compressed

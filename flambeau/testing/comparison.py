@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import dtypes, operators
-from ..operators.factories import from_numpy
+from ..operators.creation.factories import from_numpy
 from ..tensor import Tensor
 from ..tensor.construct import tensor
 from ..tensor.warned import warn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from ..operators.exchange import from_dlpack
+from ..operators.interop.exchange import from_dlpack
 from ..tensor import Tensor
 
 

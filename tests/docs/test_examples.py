@@ -31,8 +31,8 @@ APART = {
     "nn/parallel/parallel_apply.py": "PyTorch needs an accelerator",
     "nn/parallel/replicate.py": "PyTorch needs an accelerator",
     "nn/parallel/scatter_gather.py": "PyTorch needs an accelerator",
-    "operators/complex_numbers.py": "conjugates are never deferred here",
-    "operators/linalg_low_rank.py": "random projections round in other ways",
+    "operators/pointwise/complex_numbers.py": "conjugates are never deferred here",
+    "operators/linalg/low_rank.py": "random projections round in other ways",
 }
 
 

@@ -13,7 +13,11 @@ import pytest
 import flambeau as torch
 from flambeau.graph import pending
 from flambeau.graph.geometry import Geometry
-from flambeau.operators import arithmetic, creation, extrema, joining, linear, sorting
+from flambeau.operators.creation import creation
+from flambeau.operators.pointwise import arithmetic
+from flambeau.operators.products import linear
+from flambeau.operators.reductions import extrema, sorting
+from flambeau.operators.shapes import joining
 from flambeau.tensor import Tensor
 
 pytest.importorskip("llvmlite")
@@ -275,7 +279,7 @@ def test_steps_that_come_back_are_recorded_natively():
         "    optimizer.step()\n"
         "    losses.append(loss.item())\n"
         "assert losses[-1] < losses[0]\n"
-        "print(type(sys.modules['flambeau.operators.dunders'].record_pair).__name__)\n")
+        "print(type(sys.modules['flambeau.operators.spellings.dunders'].record_pair).__name__)\n")
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
                           env={**os.environ, "FLAMBEAU_TIER": "native"})
     assert done.stdout.strip() == "builtin_function_or_method", done.stderr

@@ -9,8 +9,8 @@ import pytest
 
 import flambeau as torch
 from flambeau import Tensor
-from flambeau.operators.linalg_eigen import EIGVALSH
-from flambeau.operators.linalg_svd import SVDVALS
+from flambeau.operators.linalg.eigen import EIGVALSH
+from flambeau.operators.linalg.svd import SVDVALS
 from flambeau.tensor import record
 
 DTYPES = [torch.float64, torch.complex128]

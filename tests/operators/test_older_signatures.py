@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import flambeau as torch
-from flambeau.operators import older_signatures
+from flambeau.operators.calls import older_signatures
 
 X = torch.arange(4.0).reshape(2, 2) + 1
 V = torch.tensor([1.0, 2.0])

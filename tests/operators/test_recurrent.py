@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import flambeau
-from flambeau.operators import recurrent, recurrent_steps
+from flambeau.operators.sequences import recurrent, recurrent_steps
 
 KINDS = ["lstm", "gru", "rnn_tanh", "rnn_relu"]
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}

@@ -9,8 +9,9 @@ from types import ModuleType
 
 import pytest
 
-from flambeau.operators import registry, signatures
-from flambeau.operators.registry import NAMESPACES
+from flambeau.operators.calls import signatures
+from flambeau.operators.declaration import registry
+from flambeau.operators.declaration.registry import NAMESPACES
 from flambeau.tensor import Tensor
 from flambeau.utils import _dispatch_calls
 

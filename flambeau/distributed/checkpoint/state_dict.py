@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...nn import Module
-from ...operators.creation import zeros_like
+from ...operators.creation.creation import zeros_like
 from ...optim import Optimizer
 from ...tensor import Tensor
 from ...utils._pytree import tree_map_only

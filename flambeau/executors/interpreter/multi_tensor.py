@@ -27,7 +27,7 @@ _SOLE_READER = pending.UNHELD + 1
 
 
 def prepare(signature: Signature) -> Callable[[tuple[Any, ...]], Any]:
-    """How to run one signature (the operands' order: ``operators/optimizer.py``)."""
+    """How to run one signature (the operands' order: ``operators/optimization/optimizer.py``)."""
     kernel = signature.operator.kernel
     rule, count, present, flags, joined = signature.attributes
     states = sum(present)

@@ -4,7 +4,7 @@ Note: rent or buy. A graph is interpreted until what that cost so far, as a mode
 program costs to make; and nothing is compiled before the process as a whole has interpreted enough for the
 compiler to be worth starting. Both are functions of the graphs seen so far and of nothing else: not of a
 clock, nor of what the disk holds. So a seeded script gives the same bits on every run. What a kernel costs
-beside its call and its bytes stands at the operator's definition (``operators/prices.py``).
+beside its call and its bytes stands at the operator's definition (``operators/declaration/prices.py``).
 
 Note: newcomers. A search for an architecture trains one network after the other, each for some steps: to
 interpret the first steps of each again and again, in order to find out whether it will come back, costs more

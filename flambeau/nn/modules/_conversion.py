@@ -13,7 +13,7 @@ from ...devices import device as Device
 from ...dtypes import PYTHON_TYPES
 from ...dtypes import dtype as DType
 from ...layouts import memory_format as MemoryFormat
-from ...operators.arguments import type_in_words
+from ...operators.calls.arguments import type_in_words
 from ...tensor import Tensor
 from ...tensor.swapping import swap_tensors
 from ..parameter import Parameter, is_lazy

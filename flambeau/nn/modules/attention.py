@@ -6,8 +6,8 @@ from typing import Any
 
 from ... import dtypes
 from ... import operators as ops
-from ...operators.arguments import type_in_words
-from ...operators.multi_head_attention import exchange_batch
+from ...operators.calls.arguments import type_in_words
+from ...operators.sequences.multi_head_attention import exchange_batch
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init

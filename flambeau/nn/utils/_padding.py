@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...operators.complaints import require
-from ...operators.definition import broadcast_shapes
-from ...operators.ranges import arange
+from ...operators.calls.complaints import require
+from ...operators.creation.ranges import arange
+from ...operators.declaration.definition import broadcast_shapes
 from ...tensor import Tensor
 from ...tensor.known import known_arrays, made
 

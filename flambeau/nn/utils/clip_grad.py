@@ -9,8 +9,8 @@ from typing import Any
 from ... import linalg
 from ... import operators as ops
 from ...autograd import no_grad
-from ...operators import gradient_norms as together
-from ...operators.multi_tensor import gradients
+from ...operators.optimization import gradient_norms as together
+from ...operators.optimization.multi_tensor import gradients
 from ...tensor import Tensor
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]

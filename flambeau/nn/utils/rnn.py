@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import operators as ops
 from ...dtypes import int64
-from ...operators.complaints import require
+from ...operators.calls.complaints import require
 from ...tensor import Tensor
 from ._padding import pad_sequence, unpad_sequence
 

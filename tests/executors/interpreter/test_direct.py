@@ -12,7 +12,7 @@ import pytest
 import flambeau
 from flambeau import Tensor, config
 from flambeau.executors.interpreter import direct
-from flambeau.operators import arithmetic, exponential
+from flambeau.operators.pointwise import arithmetic, exponential
 
 LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
     "contiguous": lambda x: x,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flambeau.executors.interpreter import factorizations, lapack
-from flambeau.operators.linalg_ldl import LDL_FACTOR, LDL_SOLVE
+from flambeau.operators.linalg.ldl import LDL_FACTOR, LDL_SOLVE
 
 KINDS = "fdFD"
 SQUARE = [(1, 1), (5, 5), (3, 33, 33), (2, 2, 40, 40), (0, 3, 3), (2, 0, 0)]

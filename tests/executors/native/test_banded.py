@@ -10,7 +10,7 @@ import pytest
 import flambeau
 from flambeau import Tensor
 from flambeau.nn import functional as F
-from flambeau.operators.banded import Band, band_of, banded_product
+from flambeau.operators.convolutions.banded import Band, band_of, banded_product
 
 pytest.importorskip("llvmlite")
 

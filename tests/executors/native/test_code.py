@@ -89,8 +89,8 @@ def test_notes_do_not_outlive_the_files(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_how_arguments_are_spelled() -> None:
-    from flambeau.operators import arithmetic
-    from flambeau.operators.multi_tensor import apply_rule
+    from flambeau.operators.optimization.multi_tensor import apply_rule
+    from flambeau.operators.pointwise import arithmetic
     made = [write_key(text) for text in ("a", "a,b")]
     assert None not in made and made[0] != made[1]
     spelled = [notes._spelled(x) for x in (

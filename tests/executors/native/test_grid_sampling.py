@@ -11,8 +11,8 @@ import pytest
 import flambeau
 from flambeau import Tensor
 from flambeau.nn import functional as F
-from flambeau.operators.grid_points import GRID_SAMPLE_GRID, GRID_SAMPLE_INPUT, Sampling
-from flambeau.operators.grid_sampling import written_out
+from flambeau.operators.convolutions.grid_points import GRID_SAMPLE_GRID, GRID_SAMPLE_INPUT, Sampling
+from flambeau.operators.convolutions.grid_sampling import written_out
 from flambeau.tensor import record
 
 pytest.importorskip("llvmlite")

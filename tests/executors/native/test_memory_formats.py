@@ -12,7 +12,7 @@ import flambeau as torch
 pytest.importorskip("llvmlite")
 
 from flambeau.executors.native.templates import plan_of
-from flambeau.operators.average_pooling import AVG_POOL_BACKWARD
+from flambeau.operators.convolutions.average_pooling import AVG_POOL_BACKWARD
 from flambeau.tensor.signing import sign
 from tests.executors.native.agreement import TEXTS, check, check_threads, results
 

@@ -126,8 +126,8 @@ def test_it_is_native() -> None:
     p = torch.ones(3).requires_grad_()
     p.grad = torch.ones(3)
     with torch.no_grad():
-        from flambeau.operators import optimizer as rules
-        from flambeau.operators.multi_tensor import multi_tensor
+        from flambeau.operators.optimization import optimizer as rules
+        from flambeau.operators.optimization.multi_tensor import multi_tensor
         multi_tensor(rules.sgd, [p], [p.grad], [None], (0.1, 0.0, 0.0, 1.0),
                            {"maximize": False, "decay": False, "nesterov": False})
     node = p._storage.node.operands[0]

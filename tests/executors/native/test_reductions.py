@@ -15,8 +15,8 @@ pytest.importorskip("llvmlite")
 
 from flambeau.executors.native.fusion import compile, nest, traits
 from flambeau.graph.operator import Rows
-from flambeau.operators.definition import operator
-from flambeau.operators.reduction import reduction_geometry
+from flambeau.operators.declaration.definition import operator
+from flambeau.operators.reductions.reduction import reduction_geometry
 from flambeau.tensor import record_one
 from tests.executors.native.agreement import TEXTS
 

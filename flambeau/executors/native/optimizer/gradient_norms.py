@@ -1,4 +1,4 @@
-"""The norm of many tensors together, and their scaling by it (``operators/gradient_norms.py``).
+"""The norm of many tensors together, and their scaling by it (``operators/optimization/gradient_norms.py``).
 
 As in optimizer steps (``multi_tensor.py``), all tensors count as one list of elements, cut into tasks of
 equal size. Each task leaves a sum of squares in double precision; a second call adds them in their order.

@@ -1,9 +1,9 @@
 """Optimizer steps: an update rule traced into one loop that goes once through the memory of all tensors.
 
-A rule (``operators/optimizer.py``) is written on the namespace ``m`` for one element. Here its parameter, its
-gradient and its states become registers, and one loop loads them, computes, and stores what is new over
-what was old, so that each byte is read once and written once. All tensors of a step count as one list of
-elements, cut into tasks of equal size whatever the sizes of the tensors:
+A rule (``operators/optimization/optimizer.py``) is written on the namespace ``m`` for one element. Here its
+parameter, its gradient and its states become registers, and one loop loads them, computes, and stores what is
+new over what was old, so that each byte is read once and written once. All tensors of a step count as one
+list of elements, cut into tasks of equal size whatever the sizes of the tensors:
 
     tensors   |-- 0 ------------|1|2|------ 3 --------------------|
     tasks     |----0----|----1----|----2----|----3----|----4----|-|
@@ -39,7 +39,7 @@ START, LAYOUT, POINTERS = 0, 1, 2
 class Structure(NamedTuple):
     """What the code of a step depends on."""
 
-    kernel: Kernel                      # ``apply_rule`` of ``operators/optimizer.py``
+    kernel: Kernel                      # ``apply_rule`` of ``operators/optimization/optimizer.py``
     rule: Callable[..., Any]
     present: tuple[bool, ...]           # which of the rule's states are in use
     numbers: int

@@ -1,4 +1,4 @@
-"""Sorting and selecting that keeps no order among equal elements, in the order of operators/ties.py.
+"""Sorting and selecting that keeps no order among equal elements, in that of operators/reductions/ties.py.
 
 An item is an element's key above its place, a number of twice the key's width; only keys are compared.
 Functions go over ``count`` items from an address on.
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from ..llvm.build import Function, Module, Value, Variable
 
-SHORT = 16      # operators/ties.py
+SHORT = 16      # operators/reductions/ties.py
 FEW = 64
 BLOCK = 32
 

@@ -1,6 +1,6 @@
 """Points among elements in generated code, a vector of them at a time: their cells' corners and weights.
 
-The formulas are those of the interpreter (``operators/grid_points.py``).
+The formulas are those of the interpreter (``operators/convolutions/grid_points.py``).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from ..plan import Plan
 from ..products.blocking import Matrix, Problem, Target, product_plan
 from ..products.epilogue import ITEM, Added, Arguments, Operand, Scaled
 
-# How a summand enters; see operators/matmul_add.py.
+# How a summand enters; see operators/products/matmul_add.py.
 _IGNORE, _PLAIN, _SCALED = range(3)
 
 

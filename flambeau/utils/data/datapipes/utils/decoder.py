@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .....operators.factories import from_numpy
+from .....operators.creation.factories import from_numpy
 from .common import StreamWrapper
 
 __all__ = [

@@ -1,0 +1,3 @@
+"""Activation functions, softmax among them."""
+
+from . import activation, exponential_units, smooth_activation, softmax

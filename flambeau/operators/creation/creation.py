@@ -1,0 +1,339 @@
+"""Tensors from nothing: zeros, ones, full, arange and their kin. Nothing is allocated until a look."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import devices, dtypes
+from ...graph.geometry import Geometry, contiguous, intern
+from ...graph.operator import Operator
+from ...layouts import strides_in
+from ...size import Size
+from ...tensor import Tensor, record, record_numbers
+from ...tensor.batching import BatchedTensor, rules
+from ...tensor.construct import empty_geometry
+from ...tensor.overrides import modes
+from ..calls.extents import sizes_of
+from ..calls.number_range import number_for
+from ..declaration.registry import api
+from .copying import formatted_geometry
+
+# How many zeros are written, and not left to the system: pages that it promises to be zero cost nothing until
+# they are used, but eight times as much as others if they are read first, as an optimizer's states are.
+_WRITTEN = range(1 << 14, 1 << 22)
+
+
+def _full_kernel(m: Any, value: Any, geometry: Geometry) -> Any:
+    numpy_type = geometry.dtype.numpy
+    if value == 0 and geometry.numel not in _WRITTEN and not np.signbit(value.real) \
+            and not np.signbit(value.imag):
+        return m.zeros(geometry.shape, numpy_type)
+    return m.full(geometry.shape, m.asarray(value).astype(numpy_type))
+
+
+FULL = Operator("full", _full_kernel, lambda operands, attributes: attributes[0], ("value",))
+
+
+def filled(geometry: Geometry, value: Any, requires_grad: bool = False) -> Tensor:
+    """A tensor of one value, recorded: nothing is allocated until it is looked at."""
+    out = record_numbers(FULL, (value,), (geometry,))
+    return out if requires_grad is False or requires_grad is None else leaf(out, requires_grad)
+
+
+def leaf(x: Tensor, requires_grad: Any = True) -> Tensor:
+    """``x`` with ``requires_grad``, as factory functions set it."""
+    if requires_grad is not True:
+        raise TypeError("requires_grad must be bool")
+    if x._geometry.dtype.category < dtypes.FLOATING:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    return x.requires_grad_()
+
+
+def factory_geometry(shape: tuple[int, ...], dtype: Any, device: Any, name: str = "zeros") -> Geometry:
+    """The geometry of a new tensor from a factory function's arguments."""
+    for n in shape:
+        if n < 0:
+            raise RuntimeError("zeros: Dimension size must be non-negative." if name == "zeros" else
+                               f"Trying to create tensor with negative dimension {n}: {list(shape)}")
+    if dtype is not None and not isinstance(dtype, dtypes.dtype):
+        raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    return contiguous(shape, dtype or dtypes.get_default_dtype(), devices.resolve(device))
+
+
+_INTEGERS = {int}
+
+
+def _are_extents(sizes: tuple[Any, ...]) -> bool:
+    """Whether a factory, given these and nothing else, may make its tensor at once."""
+    return {*map(type, sizes)} == _INTEGERS and min(sizes) >= 0 and not modes
+
+
+def _new_full(size: Any = None, value: Any = None, *more: Any) -> Tensor | None:
+    """``full((2, 3), 1.5)``, mostly."""
+    if more or size.__class__ is not tuple or value.__class__ not in (int, float) or not _are_extents(size):
+        return None
+    g = contiguous(size, value_dtype(value), devices.resolve(None))
+    return filled(g, number_for(value, g.dtype))
+
+
+@api("torch", out=True)
+def zeros(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+          requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:
+    """A tensor of zeros.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(2)
+    tensor([0., 0.])
+    """
+    shape = sizes_of(sizes, "zeros", "size", size)
+    return filled(factory_geometry(shape, dtype, device, "zeros"), 0, requires_grad)
+
+
+@api("torch", out=True)
+def ones(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+         requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:
+    """A tensor of ones.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2, dtype=torch.int64)
+    tensor([1, 1])
+    """
+    shape = sizes_of(sizes, "ones", "size", size)
+    return filled(factory_geometry(shape, dtype, device, "ones"), 1, requires_grad)
+
+
+@api("torch", out=True)
+def empty(
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    memory_format: Any = None,
+    names: Any = None,
+) -> Tensor:
+    """A tensor without particular values (here: zeros).
+
+    >>> import flambeau as torch
+    >>> torch.empty(2, 3).shape
+    torch.Size([2, 3])
+    """
+    g = factory_geometry(sizes_of(sizes, "empty", "size", size), dtype, device, "empty")
+    return filled(g if memory_format is None else formatted_geometry(g, memory_format), 0, requires_grad)
+
+
+def value_dtype(value: Any) -> dtypes.dtype:
+    """The dtype that ``full`` gives a number or 0-dim tensor."""
+    if isinstance(value, Tensor):
+        return value.dtype
+    if isinstance(value, (int, float, complex)):
+        return dtypes.number_dtype(type(value))
+    return dtypes.number_dtype(int if isinstance(value, np.integer) else float)
+
+
+@api("torch", out=True, judge="first", quick=_new_full)
+def full(size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+         requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:
+    """A tensor of one value; the dtype follows the value.
+
+    >>> import flambeau as torch
+    >>> torch.full((2,), 3)
+    tensor([3, 3])
+    """
+    g = factory_geometry(sizes_of((size,), "full"), dtype or value_dtype(fill_value), device, "full")
+    return of_value(g, fill_value, requires_grad)
+
+
+def of_value(g: Geometry, value: Any, requires_grad: bool) -> Tensor:
+    """A leaf filled with a number, or with the one value of a tensor."""
+    if isinstance(value, Tensor):
+        return filled(g, 0, requires_grad).fill_(value)
+    return filled(g, number_for(value, g.dtype), requires_grad)
+
+
+# --- like a tensor ------------------------------------------------------------------------------------------
+
+
+def like_geometry(
+    input: Tensor, dtype: Any, device: Any, memory_format: Any = None, name: str = "zeros_like"
+) -> Geometry:
+    """A fresh geometry like a tensor's, in memory too."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    g = input._geometry
+    made = formatted_geometry(g, memory_format, dtype)
+    return (
+        made if device is None else intern(made.shape, made.strides, 0, made.dtype, devices.resolve(device))
+    )
+
+
+@api("torch")
+def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
+               requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False) -> Tensor:
+    """Zeros of a tensor's shape and type.
+
+    >>> import flambeau as torch
+    >>> torch.zeros_like(torch.ones(2))
+    tensor([0., 0.])
+    """
+    made = filled(like_geometry(input, dtype, device, memory_format, "zeros_like"), 0, requires_grad)
+    return made if input.__class__ is not BatchedTensor else rules.like(input, made)
+
+
+@api("torch")
+def ones_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
+              requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False) -> Tensor:
+    """Ones of a tensor's shape and type.
+
+    >>> import flambeau as torch
+    >>> torch.ones_like(torch.zeros(2, dtype=torch.int64))
+    tensor([1, 1])
+    """
+    made = filled(like_geometry(input, dtype, device, memory_format, "ones_like"), 1, requires_grad)
+    return made if input.__class__ is not BatchedTensor else rules.like(input, made)
+
+
+@api("torch")
+def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
+               requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False) -> Tensor:
+    """A tensor of another's shape and type, without particular values.
+
+    >>> import flambeau as torch
+    >>> torch.empty_like(torch.ones(2, 3)).shape
+    torch.Size([2, 3])
+    """
+    made = filled(like_geometry(input, dtype, device, memory_format, "empty_like"), 0, requires_grad)
+    return made if input.__class__ is not BatchedTensor else rules.like(input, made)
+
+
+@api("torch", judge="first")
+def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+              requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False) -> Tensor:
+    """One value in a tensor's shape and type.
+
+    >>> import flambeau as torch
+    >>> torch.full_like(torch.ones(2), 7)
+    tensor([7., 7.])
+    """
+    made = of_value(
+        like_geometry(input, dtype, device, memory_format, "full_like"), fill_value, requires_grad
+    )
+    return made if input.__class__ is not BatchedTensor else rules.like(input, made)
+
+
+# --- with given strides -------------------------------------------------------------------------------------
+
+
+def _strided_geometry(size: Any, stride: Any, dtype: Any, device: Any, name: str) -> Geometry:
+    g = factory_geometry(sizes_of((size,), name), dtype, device, name)
+    stride = tuple(stride)
+    if len(stride) != g.ndim:
+        raise RuntimeError(f"dimensionality of sizes ({g.ndim}) must match dimensionality of strides "
+                           f"({len(stride)})")
+    return intern(g.shape, stride, 0, g.dtype, g.device)
+
+
+@api("torch")
+def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+                  requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """A tensor with given strides.
+
+    >>> import flambeau as torch
+    >>> torch.empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
+    g = _strided_geometry(size, stride, dtype, device, "empty_strided")
+    if g.is_dense:
+        return filled(g, 0, requires_grad)
+    whole = empty_geometry(contiguous((g.extent,), g.dtype, g.device))
+    made = whole.as_strided(g.shape, g.strides, 0)
+    made._base = made._view = None
+    return leaf(made) if requires_grad else made
+
+
+@api("Tensor")
+def new_empty_strided(
+    self: Tensor,
+    size: Any,
+    stride: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor of this one's dtype and device with given strides.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1).new_empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
+    return empty_strided(
+        size,
+        stride,
+        dtype=dtype or self.dtype,
+        device=self.device if device is None else device,
+        requires_grad=requires_grad,
+    )
+
+
+@api("torch", judge="first")
+def empty_permuted(
+    size: Any,
+    physical_layout: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A dense tensor whose dimensions lie in memory in the order ``physical_layout``, outermost first.
+
+    >>> import flambeau as torch
+    >>> torch.empty_permuted((2, 3, 4), (0, 2, 1)).stride()
+    (12, 1, 3)
+    """
+    shape = sizes_of((size,), "empty_permuted")
+    order = tuple(physical_layout)
+    if len(order) != len(shape):
+        raise RuntimeError("Number of dimensions in size does not match the length of the physical_layout; "
+                           f"i.e. len(size) = {len(shape)} is not equal to len(physical_layout) = "
+                           f"{len(order)}")
+    for d in order:
+        if not 0 <= d < len(shape):
+            raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but "
+                               f"got {d} at index {order.index(d)}).  NB: negative dims not currently "
+                               "supported; file an issue if you want it.")
+        if order.count(d) > 1:
+            raise RuntimeError("Duplicate dim not allowed")
+    g = factory_geometry(shape, dtype, device, "empty_permuted")
+    return filled(intern(Size(shape), strides_in(shape, order[::-1]), 0, g.dtype, g.device), 0, requires_grad)
+
+
+EYE = Operator("eye", lambda m, geometry: m.eye(*geometry.shape, dtype=geometry.dtype.numpy),
+               lambda operands, attributes: attributes[0], ())
+
+
+@api("torch", out=True, judge="first")
+def eye(n: int, m: int | None = None, *, dtype: Any = None, layout: Any = None, device: Any = None,
+        requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """The identity matrix, (N, N) or (N, M).
+
+    >>> import flambeau as torch
+    >>> torch.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    if n < 0:
+        raise RuntimeError(f"n must be greater or equal to 0, got {n}")
+    columns = n if m is None else m
+    if columns < 0:
+        raise RuntimeError(f"m must be greater or equal to 0, got {columns}")
+    out = record(EYE, (), (factory_geometry((n, columns), dtype, device, "eye"),))
+    return leaf(out) if requires_grad else out

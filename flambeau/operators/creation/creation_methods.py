@@ -1,0 +1,110 @@
+"""Methods that make tensors of the dtype and on the device of another: new_zeros and its kin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...graph.geometry import Geometry
+from ...tensor import Tensor
+from ...tensor.batching import BatchedTensor, rules
+from ..calls.extents import sizes_of
+from ..declaration.registry import api
+from .creation import factory_geometry, filled, of_value
+
+
+def _new_geometry(x: Tensor, sizes: tuple[Any, ...], dtype: Any, device: Any, name: str,
+                  size: Any = None) -> Geometry:
+    return factory_geometry(
+        sizes_of(sizes, name, "size", size), dtype or x.dtype, x.device if device is None else device, name
+    )
+
+
+@api("Tensor")
+def new_zeros(
+    self: Tensor,
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Zeros of this tensor's dtype and device.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1, dtype=torch.int64).new_zeros(2)
+    tensor([0, 0])
+    """
+    made = filled(
+        _new_geometry(self, sizes, dtype, device, "new_zeros", size), 0, requires_grad
+    )
+    return made if self.__class__ is not BatchedTensor else rules.like(self, made)
+
+
+@api("Tensor")
+def new_ones(
+    self: Tensor,
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Ones of this tensor's dtype and device.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1, dtype=torch.int64).new_ones(2)
+    tensor([1, 1])
+    """
+    made = filled(
+        _new_geometry(self, sizes, dtype, device, "new_ones", size), 1, requires_grad
+    )
+    return made if self.__class__ is not BatchedTensor else rules.like(self, made)
+
+
+@api("Tensor")
+def new_empty(
+    self: Tensor,
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor of this one's dtype and device, without particular values.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1, dtype=torch.int64).new_empty(2, 3).shape
+    torch.Size([2, 3])
+    """
+    made = filled(
+        _new_geometry(self, sizes, dtype, device, "new_empty", size), 0, requires_grad
+    )
+    return made if self.__class__ is not BatchedTensor else rules.like(self, made)
+
+
+@api("Tensor", judge="first")
+def new_full(
+    self: Tensor,
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """One value in this tensor's dtype and device.
+
+    >>> import flambeau as torch
+    >>> torch.ones(1, dtype=torch.int64).new_full((2,), 7)
+    tensor([7, 7])
+    """
+    made = of_value(_new_geometry(self, (size,), dtype, device, "new_full"), fill_value, requires_grad)
+    return made if self.__class__ is not BatchedTensor else rules.like(self, made)

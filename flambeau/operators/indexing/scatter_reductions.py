@@ -1,0 +1,189 @@
+"""Scatter with a reduction: scatter_reduce and index_reduce (sum, prod, mean, amax, amin)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import dtypes
+from ...tensor import Tensor, check_dim, record
+from ..calls.out import EXACT
+from ..declaration.definition import dense_as_first, operator, pointwise_operator
+from ..declaration.prices import per_element
+from ..declaration.registry import api
+from ..pointwise.comparison import where
+from . import bounds
+from .indexing import check_source, check_vector
+from .scattering import check_grid, check_src, cut, gather, into_shape, positions, require_grid
+
+_WIDE = (dtypes.float32, dtypes.float64)     # types in which sums and counts are kept as they are
+_FEW = 1 << 11      # elements of which means are one operator: several cost more to record
+_FUNCTIONS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
+
+
+def _start(m: Any, dtype: Any, reduce: str) -> Any:
+    """What a reduction starts from where the input does not count."""
+    if reduce in ("amax", "amin"):
+        if dtype.kind == "f":
+            return -m.inf if reduce == "amax" else m.inf
+        if dtype.kind == "b":
+            return reduce == "amin"
+        limits = m.iinfo(dtype)
+        return limits.min if reduce == "amax" else limits.max
+    return 1 if reduce == "prod" else 0
+
+
+@operator("scatter_reduce", dense_as_first, price=per_element(5.0))
+def SCATTER_REDUCE(
+    m: Any, input: Any, index: Any, src: Any, dim: int, reduce: str, include_self: bool
+) -> Any:
+    require_grid(index, input, dim)
+    where = positions(m, index, input.shape, dim).reshape(-1)
+    values = m.wide(cut(src, index)).reshape(-1)
+    result = m.wide(m.array(input, order="C")).reshape(-1)
+    if not include_self:
+        result[where] = _start(m, result.dtype, reduce)
+    getattr(m, _FUNCTIONS[reduce]).at(result, where, values)
+    if reduce == "mean":
+        count = m.bincount(where, minlength=result.size) + (1 if include_self else 0)
+        count = m.maximum(count, 1).astype(result.real.dtype)
+        result = m.floor_divide(result, count) if result.dtype.kind in "iu" else result / count
+    return result.reshape(input.shape)
+
+
+def _gradients(
+    ctx: Any, grad: Tensor, input: Tensor, index: Tensor, src: Tensor, output: Tensor
+) -> tuple[Any, Any]:
+    """Gradients by the input and by the part of the source that the index uses."""
+    dim, reduce, include_self = ctx.attributes
+    used = src if src.shape == index.shape else _corner(src, index)
+    if reduce in ("amax", "amin"):
+        by_input, by_src = _extremum(grad, input, index, used, output, dim)
+    elif reduce == "prod":
+        by_input, by_src = _product(grad, input, index, used, output, dim, include_self)
+    else:
+        if reduce == "mean":
+            count = input.new_ones(input.shape) if include_self else input.new_zeros(input.shape)
+            count = count.scatter_add(dim, index, used.new_ones(used.shape))
+            grad = grad / count.masked_fill(count == 0, 1)
+        by_input, by_src = grad, gather(grad, dim, index)
+    if not include_self:
+        by_input = by_input.scatter(dim, index, 0)
+    return by_input, into_shape(by_src, ctx.operand_geometry(2).shape)
+
+
+def _corner(src: Tensor, index: Tensor) -> Tensor:
+    for d, n in enumerate(index.shape):
+        src = src.narrow(d, 0, n)
+    return src
+
+
+def _extremum(
+    grad: Tensor, input: Tensor, index: Tensor, src: Tensor, output: Tensor, dim: int
+) -> tuple[Tensor, Tensor]:
+    """Gradients of amax and amin, which equal candidates share."""
+    ours = (input == output).to(grad.dtype)
+    theirs = (src == gather(output, dim, index)).to(grad.dtype)
+    shared = grad / ours.scatter_add(dim, index, theirs)
+    return ours * shared, theirs * gather(shared, dim, index)
+
+
+def _product(
+    grad: Tensor,
+    input: Tensor,
+    index: Tensor,
+    src: Tensor,
+    output: Tensor,
+    dim: int,
+    include_self: bool,
+) -> tuple[Tensor, Tensor]:
+    """Gradients of products; where factors are zero, nothing is divided by them."""
+    by_input = grad * _reduced(input.new_ones(input.shape), dim, index, src, "prod", True)
+    # Where one factor is zero, its gradient is the product of the others; where several are, all vanish.
+    zeros = (src == 0)
+    count = src.new_zeros(input.shape).scatter_add(dim, index, zeros.to(src.dtype))
+    if include_self:
+        count = count + (input == 0).to(src.dtype)
+    lone = zeros & (gather(count, dim, index) == 1)
+    others = _reduced(input, dim, index, src.masked_fill(lone, 1), "prod", include_self)
+    by_src = gather(grad * output, dim, index) / src.masked_fill(zeros, 1)
+    alone = gather(grad * others, dim, index)
+    return by_input, where(lone, alone, by_src.masked_fill(zeros, 0))
+
+
+_MEANS = pointwise_operator("scatter_means", lambda m, total, count: total / m.maximum(count, 1),
+                            grad_name="ScatterReduceBackward0")
+
+
+@_MEANS.derivative("total", keeps="count")
+def _(ctx: Any, grad: Tensor, count: Tensor) -> Tensor:
+    return grad / count.clamp_min(1)
+
+
+def _means(input: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool) -> Tensor:
+    """Sums, and how many elements each is of: of an index that was expanded, as many everywhere."""
+    narrow, shape = index, list(input.shape)
+    for d, (n, stride) in enumerate(zip(index.shape, index.stride(), strict=True)):
+        if d != dim and not stride and n == shape[d]:
+            narrow, shape[d] = narrow.narrow(d, 0, 1), 1
+    count = (input.new_ones if include_self else input.new_zeros)(shape)
+    count = count.scatter_add(dim, narrow, src.new_ones(()).expand(narrow.shape))
+    start = input if include_self else input.masked_fill(count > 0, 0)
+    return record(_MEANS, (start.scatter_add(dim, index, src), count))
+
+
+def _reduced(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
+    """Record the reduction: means of many elements as sums and counts, which native code has."""
+    if reduce == "mean" and index.numel() > _FEW and src.dtype is input.dtype and input.is_floating_point():
+        if input.dtype in _WIDE:
+            return _means(input, dim, index, src, include_self)
+        return _means(input.float(), dim, index, src.float(), include_self).to(input.dtype)
+    return record(SCATTER_REDUCE, (input, index, src), (dim, reduce, include_self))
+
+
+@SCATTER_REDUCE.derivative("input", "src", keeps="input index src output")
+def _(ctx: Any, grad: Tensor, input: Tensor, index: Tensor, src: Tensor, output: Tensor) -> tuple[Any, Any]:
+    return _gradients(ctx, grad, input, index, src, output)
+
+
+@api("torch", "Tensor", out=EXACT, inplace="apart", judge="first")
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """``input`` with the elements of ``src`` reduced into positions of one dimension.
+
+    >>> import flambeau as torch
+    >>> torch.zeros(2).scatter_reduce(0, torch.tensor([0, 0, 1]), torch.tensor([1., 5., 2.]), "amax")
+    tensor([5., 2.])
+    """
+    if reduce not in _FUNCTIONS:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    d = check_grid("scatter", input, dim, index)
+    check_src("scatter", input, d, index, src)
+    return _reduced(input, d, index, src, reduce, bool(include_self))
+
+
+@api("torch", "Tensor", out=EXACT, inplace=True, judge="first")
+def index_reduce(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """``input`` with slices of ``source`` reduced into the positions ``index`` of a dimension.
+
+    >>> import flambeau as torch
+    >>> torch.ones(2).index_reduce(0, torch.tensor([0, 0]), torch.tensor([3., 4.]), "prod")
+    tensor([12.,  1.])
+    """
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError("index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
+                           f"{reduce}.")
+    check_vector("index_reduce_", index)
+    d = check_dim(dim, input.ndim)
+    index = index if index.ndim else index.reshape(1)
+    check_source("index_reduce", input, d, index, source)
+    n = input.shape[d] if input.ndim else 1
+    bounds.check_index(index, 0, n, IndexError, "index out of range in self")
+    if input.ndim == 0:
+        return _reduced(input.reshape(1), 0, index, source.reshape(-1), reduce, bool(include_self)).reshape(
+            ()
+        )
+    grid = index.reshape([-1 if k == d else 1 for k in range(input.ndim)]).expand(source.shape)
+    return _reduced(input, d, grid, source, reduce, bool(include_self))

@@ -1,0 +1,3 @@
+"""Losses."""
+
+from . import by_number, ctc, loss, margins, regression, similarity
