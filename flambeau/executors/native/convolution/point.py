@@ -63,7 +63,7 @@ def point_module(e: Elements, tile: Tile, bias: bool, gap: int, step: int) -> st
             pointers = f.at(a.packed, packed, e.element), target, added
             once = f.emit(f"and i1 {there}, {f.compare('sle', panels.count, TOGETHER)}")
             fresh = _Fresh(there, source, gap, f.choose(once, "i64", 0, a.x_step))
-            _Products(f, e, a, unit, panels, pointers, fresh, late).write(tiles, ahead, write)
+            _Products(f, e, a, (unit, next_), panels, pointers, fresh, late).write(tiles, ahead, write)
             if late:
                 late.finish()
     return module.text()
@@ -272,13 +272,13 @@ class _Fresh(NamedTuple):
 
 
 class _Products:
-    """The results of a unit."""
+    """The results of the first one of two units; the other one comes then, if it exists."""
 
-    def __init__(self, f: Function, e: Elements, a: Registers, unit: _Unit, panels: Panels,
+    def __init__(self, f: Function, e: Elements, a: Registers, units: tuple[_Unit, _Unit], panels: Panels,
                  pointers: tuple[str, str, str], fresh: _Fresh, late: Late | None) -> None:
-        self.f, self.e, self.a, self.unit, self.panels, self.fresh = f, e, a, unit, panels, fresh
+        self.f, self.e, self.a, self.panels, self.fresh, self.late = f, e, a, panels, fresh, late
+        self.unit, self.next = units
         self.packed, self.target, self.bias = pointers
-        self.late = late
         self.m = f.at(f.scratch, a.m_at, "i8")
 
     def write(self, tiles: Tiles, ahead: Ahead, write: Function) -> None:
@@ -342,17 +342,24 @@ class _Products:
                       a.apart)
 
     def _ask(self, ahead: Ahead, block: str, pixel: str, tile: Tile) -> None:
-        """For the lines that are overwritten next: of the next panel of X, or of the next ones of W."""
+        """For the lines that are overwritten next.
+
+        They are those of the next panel of X, or of the next ones of W, or of the next unit's first ones.
+        """
         f, a, e, unit = self.f, self.a, self.e, self.unit
         over = f.compare("sge", pixel, unit.pixels)
         pixel = f.choose(over, "i64", 0, pixel)
-        block = f.choose(over, "i64", f.least(f.add(block, TOGETHER), f.sub(self.panels.count, 1)), block)
-        out, _ = self.panels.part(block)
+        block = f.choose(over, "i64", f.add(block, TOGETHER), block)
+        last = f.compare("sge", block, self.panels.count)
+        target = f.choose(last, "ptr", e.at(f, a.target, self.next.target), self.target)
+        out, _ = self.panels.part(f.choose(last, "i64", 0, block))
         if not self.late:
             place, size = unit.place(pixel)[0], f.add(0, tile.columns)
         else:
             place = unit.line(f.div(pixel, a.grid_w))
             size = f.mul(f.div(f.add(a.grid_w, tile.columns - 1), a.grid_w), a.apart)
-        first = e.at(f, self.target, f.add(f.mul(out, a.t_c), place))
-        begin(f, ahead.states["out"], first, f.least(f.sub(a.outs, out), TOGETHER * tile.rows),
-              f.mul(size, e.itemsize), f.mul(a.t_c, e.itemsize))
+        some = f.choose(last, "i64", self.next.images, 1)
+        rows = f.least(f.sub(a.outs, out), TOGETHER * tile.rows)
+        rows, size = (f.choose(f.compare("sgt", some, 0), "i64", x, 1) for x in (rows, size))
+        first = e.at(f, target, f.add(f.mul(out, a.t_c), place))
+        begin(f, ahead.states["out"], first, rows, f.mul(size, e.itemsize), f.mul(a.t_c, e.itemsize))
