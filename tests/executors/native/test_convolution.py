@@ -15,7 +15,9 @@ from flambeau import Tensor
 pytest.importorskip("llvmlite")
 
 from flambeau.executors.native.convolution import forward as convolution
+from flambeau.executors.native.convolution import point_plan
 from flambeau.executors.native.convolution import weight as convolution_weight
+from flambeau.executors.native.llvm.machine import machine
 from tests.executors.native.agreement import TEXTS, check, check_other_processor, forget, results
 
 F = flambeau.nn.functional
@@ -217,6 +219,24 @@ def test_views(case: Any) -> None:
     check_all(case, [cut[0], w, bias, cut[1]], TOLERANCE)
 
 
+# Vectors are lines: images whole, lines of one, several images; with zeros between pixels, two blocks of W.
+WHOLE_LINES = [((2, 40, 8, 16), (50, 40, 1, 1)), ((3, 20, 40, 16), (64, 20, 1, 1)),
+               ((9, 20, 4, 12), (30, 20, 1, 1)), ((5, 64, 32, 32), (24, 64, 1, 1), 2),
+               ((5, 32, 16, 16), (300, 32, 1, 1), 2)]
+
+
+@pytest.mark.parametrize("case", WHOLE_LINES, ids=str)
+def test_results_written_past_the_caches(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, decide = [], point_plan._goes_past
+    monkeypatch.setattr(point_plan, "LAST_CACHE", 0)
+    monkeypatch.setattr(point_plan, "_goes_past", lambda *args: found.append(decide(*args)) or found[-1])
+    for dtype, tolerance in ((flambeau.float32, TOLERANCE), (flambeau.float64, 1e-13)):
+        forget()
+        check_all(case, operands(case, dtype), tolerance)
+    assert any(found) or not machine().passes
+    forget()
+
+
 @pytest.mark.parametrize("case", PAIRS, ids=str)
 def test_pairs(case: Any) -> None:
     arrays = operands(case, flambeau.bfloat16)
@@ -303,4 +323,4 @@ def test_large_work_is_divided() -> None:
 
 def test_other_processors() -> None:
     check_other_processor(
-        __file__, "test_views or test_transposed_convolutions or test_numbers_that_are_not_finite")
+        __file__, "test_views or test_transposed_convolutions or test_numbers_that_are_not_finite or past")

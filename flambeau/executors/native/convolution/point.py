@@ -20,20 +20,22 @@ from typing import NamedTuple
 
 from ..arguments import Registers, registers
 from ..llvm.build import Function, Module
+from ..llvm.machine import machine
 from ..products.ahead import begin
 from ..products.microkernel import Accumulators, Tile, accumulate
 from ..vectors import Elements, pixels_apart, pixels_between
 from .ahead import AHEAD_NUMBERS, Ahead, Walks
 from .kernel import short_rows
-from .point_results import Late, begin_late, parts_function, spread_function
+from .point_results import Late, begin_late, begins_line, parts_function, spread_function, store
 from .point_weights import Panels
 
 POINTERS = ("source", "packed", "bias", "target")
 # ``joined``: lines follow one another in the source; ``width``: of a line of the target, ``apart``: elements
-# from a line of results to the next one, ``size``: of a channel of an image.
+# from a line of results to the next one, ``size``: of a channel of an image; ``past``: 1, results go past the
+# caches.
 NUMBERS = ("s_n", "s_group", "s_c", "s_a", "joined", "grid_a", "grid_w", "lines_each", "images_each",
            "chunks", "batch", "groups", "outs", "depth", "u_group", "x_step", "m_at", "t_n", "t_c", "t_group",
-           "width", "apart", "size", *AHEAD_NUMBERS[:len(AHEAD_NUMBERS) // 2])
+           "width", "apart", "size", "past", *AHEAD_NUMBERS[:len(AHEAD_NUMBERS) // 2])
 TOGETHER = 12   # panels of W, which are multiplied with one of X after the other
 _DEPTH = 256    # channels that a tile sums up at a time: those of X stay in the first cache
 
@@ -48,8 +50,9 @@ def point_module(e: Elements, tile: Tile, bias: bool, gap: int, step: int) -> st
     write = spread_function(module, e, tile) if step == 2 else parts_function(module, e, tile)
     with module.kernel("convolve_points") as f:
         a, ahead = registers(f, POINTERS, NUMBERS), Ahead(f)
-        late = begin_late(f, module, e, tile, (a.t_c, a.width), f.least(a.depth, _DEPTH)) if step == 2 \
-            else None
+        a = a.replaced(past=f.choose(begins_line(f, a.target), "i64", a.past, 0))
+        late = begin_late(f, module, e, tile, (a.t_c, a.width), f.least(a.depth, _DEPTH), a.past) \
+            if step == 2 else None
         with f.loop(f.begin, f.end) as task:
             unit, next_ = _Unit(f, a, task), _Unit(f, a, f.add(task, 1))
             ahead.begin(f, a, "in", e.at(f, a.source, next_.source), next_.counts(a.depth),
@@ -66,6 +69,9 @@ def point_module(e: Elements, tile: Tile, bias: bool, gap: int, step: int) -> st
             _Products(f, e, a, (unit, next_), panels, pointers, fresh, late).write(tiles, ahead, write)
             if late:
                 late.finish()
+        if machine().passes:
+            with f.when(f.compare("ne", a.past, 0)):
+                f.settle()
     return module.text()
 
 
@@ -211,8 +217,7 @@ def _tile(module: Module, e: Elements, tile: Tile, panel: Tile, bias: bool, step
     parameters = [("ptr noalias", "%w"), ("ptr noalias", "%x"), ("ptr", "%m"), ("ptr", "%c"),
                   ("ptr noalias", "%bias"), *Walks.PARAMETERS, ("i64", "%depth"), ("i64", "%c_step"),
                   ("i64", "%rows"), ("i64", "%more")]
-    if step == 2:
-        parameters.append(("ptr", "%late"))
+    parameters.append(("ptr", "%late") if step == 2 else ("i64", "%past"))
     if gap:
         parameters += [("ptr", "%first"), ("ptr", "%second"), ("i64", "%s_c")]
     with module.helper(f"tile{tile.rows}x{tile.vectors}{'fresh' if gap else ''}", parameters) as f:
@@ -239,9 +244,9 @@ def _tile(module: Module, e: Elements, tile: Tile, panel: Tile, bias: bool, step
         walks.save()
         if late:
             late.save()
-        for i, j in places:
-            at = f.at("%c", f.add(f.mul("%c_step", i), j * tile.lanes), e.element)
-            f.write(e.kind, acc.get(i, j), at, e.width)
+        found = [(acc.get(i, j), f.at("%c", f.add(f.mul("%c_step", i), j * tile.lanes), e.element))
+                 for i, j in places]
+        store(f, e, found, "0" if step == 2 else "%past")
     return f
 
 
@@ -307,7 +312,7 @@ class _Products:
         out, rows = self.panels.part(panel)
         long, left = self.panels.is_long(panel), f.sub(unit.pixels, pixel)
         y, depth = e.at(f, self.target, f.mul(out, a.t_c)), f.sub(a.depth, k)
-        c, c_step = m, f.add(0, tile.columns)
+        c, c_step, past = m, f.add(0, tile.columns), "0"
         ready = f.compare("sle", depth, _DEPTH)
         if not self.late:
             place, rest = where
@@ -316,11 +321,12 @@ class _Products:
             whole = f.emit(f"and i1 {ready}, {whole}")
             c = f.choose(whole, "ptr", e.at(f, y, place), m)
             c_step = f.choose(whole, "i64", a.t_c, tile.columns)
+            past = f.choose(whole, "i64", a.past, 0)
             ready = f.emit(f"xor i1 {whole}, {ready}")
         x = f.add(f.mul(f.div(pixel, tile.columns), self.fresh.step), f.mul(k, tile.columns))
         w = f.at(self.panels.at(self.packed, panel), f.mul(k, tile.rows), e.element)
         pointers = w, f.at(f.scratch, x, e.element), m, c, e.at(f, self.bias, out), *ahead.states.values()
-        numbers = (f.least(depth, _DEPTH), c_step, rows, k, *([self.late.state] if self.late else []))
+        numbers = (f.least(depth, _DEPTH), c_step, rows, k, self.late.state if self.late else past)
         fresh = f.emit(f"and i1 {self.fresh.there}, {f.compare('eq', panel, 0)}")
         with f.when(fresh):
             channel = e.at(f, self.fresh.source, f.mul(k, a.s_c))
@@ -342,7 +348,7 @@ class _Products:
                       a.apart)
 
     def _ask(self, ahead: Ahead, block: str, pixel: str, tile: Tile) -> None:
-        """For the lines that are overwritten next.
+        """For the lines that are overwritten next, but past the caches.
 
         They are those of the next panel of X, or of the next ones of W, or of the next unit's first ones.
         """
@@ -359,7 +365,10 @@ class _Products:
             place = unit.line(f.div(pixel, a.grid_w))
             size = f.mul(f.div(f.add(a.grid_w, tile.columns - 1), a.grid_w), a.apart)
         some = f.choose(last, "i64", self.next.images, 1)
+        some = f.choose(f.compare("ne", a.past, 0), "i64", 0, some)
         rows = f.least(f.sub(a.outs, out), TOGETHER * tile.rows)
-        rows, size = (f.choose(f.compare("sgt", some, 0), "i64", x, 1) for x in (rows, size))
         first = e.at(f, target, f.add(f.mul(out, a.t_c), place))
+        some = f.compare("sgt", some, 0)
+        rows, size = (f.choose(some, "i64", x, 1) for x in (rows, size))
+        first = f.choose(some, "ptr", first, self.m)
         begin(f, ahead.states["out"], first, rows, f.mul(size, e.itemsize), f.mul(a.t_c, e.itemsize))

@@ -8,7 +8,9 @@ from ....graph.geometry import Geometry
 from ..arguments import Argument, words
 from ..llvm.code import kernel
 from ..llvm.effort import Effort
+from ..llvm.machine import LAST_CACHE, machine
 from ..plan import Call, Plan
+from ..products.ahead import LINE
 from ..vectors import Elements, elements
 from .ahead import pieces
 from .forward import is_merged, tile_for
@@ -106,7 +108,8 @@ def point_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometry,
         "grid_w": w, "lines_each": lines, "images_each": images, "chunks": chunks, "batch": problem.batch,
         "groups": problem.groups, "outs": problem.outs, "depth": problem.ins, "u_group": u_group,
         "x_step": x_step, "m_at": m_at, "t_n": target.batch, "t_c": target.channel, "t_group": target.group,
-        **_lines(problem), **pieces("in", e, source, problem.extents, images, chunks == 1)}
+        "past": int(_goes_past(problem, e)), **_lines(problem),
+        **pieces("in", e, source, problem.extents, images, chunks == 1)}
     tasks = -(-problem.batch // images) * chunks * problem.groups
     scratch = m_at + (TOGETHER * tile.rows * tile.columns + e.lanes) * e.width
     calls = [Call(_pack(e.name), words(PACK_POINTERS, PACK_NUMBERS, packing), problem.groups * panels),
@@ -117,7 +120,7 @@ def point_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometry,
                 traffic=float(2 * moved))
 
 
-def _lines(problem: Problem) -> dict[str, Argument]:
+def _lines(problem: Problem) -> dict[str, int]:
     """How lines lie in the target."""
     a, _, w = problem.phases[0].grid
     if problem.positions[2] == 1:
@@ -125,3 +128,17 @@ def _lines(problem: Problem) -> dict[str, Argument]:
     width = _width(problem)
     height = sum(phase.grid[0] for phase in problem.phases[::2])
     return {"width": width, "apart": problem.positions[0] or height * width, "size": height * width}
+
+
+def _goes_past(problem: Problem, e: Elements) -> bool:
+    """Whether results go past the caches, in whole lines: none would be there when they are read."""
+    target, (a, _, w), found = problem.target, problem.phases[0].grid, _lines(problem)
+    _, chunks, lines = _share(problem, e)
+    count = problem.batch * problem.groups * problem.outs * found["size"]
+    if not machine().passes or count * e.width < LAST_CACHE:
+        return False
+    if problem.positions[2] == 2:   # as ``spreads`` asks
+        return w % e.lanes == 0 and found == {"width": 2 * w, "apart": 4 * w, "size": 4 * a * w} \
+            and problem.ins >= tile_for(e).rows
+    run, pixels = LINE // e.width, a * w if chunks == 1 else lines * w
+    return all(n % run == 0 for n in (target.batch, target.channel, pixels))

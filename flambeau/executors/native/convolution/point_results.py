@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from ..llvm.build import Function, Module
 from ..llvm.lanes import shuffle
+from ..llvm.machine import machine
+from ..products.ahead import LINE
 from ..products.microkernel import Tile, local_array
 from ..vectors import Elements
 
@@ -67,7 +69,7 @@ def spread_function(module: Module, e: Elements, tile: Tile) -> Function:
     return f
 
 
-_M, _FIRST, _SECOND, _ROWS, _DUE, _ROW, _LINE, _STEPS = range(8)
+_M, _FIRST, _SECOND, _ROWS, _DUE, _ROW, _LINE, _STEPS, _PAST = range(9)
 _NEVER = 1 << 40
 
 
@@ -75,7 +77,8 @@ class Late:
     """A tile in M of which rows are still to be written, with zeros: lines of two whole vectors each.
 
     ``state``: where the next row lies and where both of its vectors go; how many rows there are; after how
-    many steps the next one is written; elements from a row to the next one, and of a line; steps for a row.
+    many steps the next one is written; elements from a row to the next one, and of a line; steps for a row;
+    whether they go past the caches.
     """
 
     def __init__(self, f: Function, e: Elements, tile: Tile, state: str,
@@ -113,13 +116,15 @@ class Late:
         """The next row."""
         f, e, n = self.f, self.e, self.e.lanes
         m, row, line = self._read(_M, "ptr"), self._read(_ROW), self._read(_LINE)
+        pairs = []
         for j, word in enumerate((_FIRST, _SECOND)):
             to = self._read(word, "ptr")
             value = f.read(e.kind, f.at(m, j * n, e.element), e.width)
             for k, spread in enumerate(_with_zeros(f, e, value)):
-                e.write(f, spread, e.at(f, to, k * n))
-                e.write(f, "zeroinitializer", e.at(f, to, f.add(line, k * n)))
+                pairs.append((spread, e.at(f, to, k * n)))
+                pairs.append(("zeroinitializer", e.at(f, to, f.add(line, k * n))))
             self._set(word, e.at(f, to, row), "ptr")
+        store(f, e, pairs, self._read(_PAST))
         self._set(_M, f.at(m, self.tile.columns, e.element), "ptr")
         self._set(_ROWS, f.sub(self._read(_ROWS), 1))
 
@@ -131,18 +136,37 @@ class Late:
 
 
 def begin_late(f: Function, module: Module, e: Elements, tile: Tile, target: tuple[str, str],
-               depth: str) -> Late:
+               depth: str, past: str) -> Late:
     """Nothing to write yet. ``target``: elements from a row to the next one, and of a line."""
     with module.helper("write_late", [("ptr", "%late")]) as rest:
         late = Late(rest, e, tile, "%late")
         with rest.loop(0, rest.read("i64", rest.at("%late", _ROWS, "i64"), 8)):
             late.write()
         rest.write("i64", str(_NEVER), rest.at("%late", _DUE, "i64"), 8)
-    state = local_array(f, _STEPS + 1, "i64")
+    state = local_array(f, _PAST + 1, "i64")
     for word, value in ((_ROWS, "0"), (_DUE, str(_NEVER)), (_ROW, target[0]), (_LINE, target[1]),
-                        (_STEPS, f.div(depth, tile.rows))):
+                        (_STEPS, f.div(depth, tile.rows)), (_PAST, past)):
         f.write("i64", value, f.at(state, word, "i64"), 8)
     return Late(f, e, tile, state, rest)
+
+
+def store(f: Function, e: Elements, pairs: list[tuple[str, str]], past: str) -> None:
+    """Store vectors at their places, past the caches if ``past`` is not 0."""
+    near = "true"
+    if past != "0" and machine().passes:
+        near = f.compare("eq", past, 0)
+        with f.otherwise(near):
+            for value, at in pairs:
+                f.write_past(e.kind, value, at, machine().vector)
+    with f.when(near):
+        for value, at in pairs:
+            e.write(f, value, at)
+
+
+def begins_line(f: Function, place: str) -> str:
+    """Whether a line of the caches begins there."""
+    inside = f.emit(f"and i64 {f.emit(f'ptrtoint ptr {place} to i64')}, {LINE - 1}")
+    return f.compare("eq", inside, 0)
 
 
 def _with_zeros(f: Function, e: Elements, value: str) -> list[str]:
