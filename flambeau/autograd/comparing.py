@@ -15,7 +15,7 @@ Where anything is unusual in the least, a tape differs, and is walked as ever.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import index
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,8 @@ from ..executors.native.programs.objects import (
     Method,
     ObjectCode,
     address_of,
+    for_ever,
+    method,
     slot_of,
     table_of,
 )
@@ -48,7 +50,6 @@ _STOP_WORDS, _EDGE_WORDS, _SAVED_WORDS = 6, 3, 3
 _EQUAL = 2      # of Python's comparisons
 _NAMES = {TENSOR_STORAGE: "_storage", TENSOR_COUNTER: "_counter", TENSOR_GEOMETRY: "_geometry",
           VERSION: "version"}
-_kept: dict[str, Any] = {}      # for ever, since native code refers to it
 
 # Compares the tape that begins at a GradFn: GradFns and leaves as they are found, and nodes that are kept.
 Comparer = Callable[[GradFn], list[list[Any]] | None]
@@ -69,25 +70,28 @@ def comparer(stops: Sequence[Any], found: int) -> Comparer | None:
             saved += [place, 0 if geometry is None else id(geometry), id(stored)]
         rows += [at, id(kind), id(plan), 0 if numbers is None else id(numbers), len(edges) // _EDGE_WORDS,
                  len(saved) // _SAVED_WORDS]
-    if "method" not in _kept:
-        _kept["python"] = _python()
-        _kept["method"] = Method(b"compare", index(entries()["compare"]), ONE_ARGUMENT, None)
-    memory = np.array([address_of(_kept["python"]), found, len(saved) // _SAVED_WORDS, *[0] * 6,
+    memory = np.array([address_of(_python()), found, len(saved) // _SAVED_WORDS, *[0] * 6,
                        *rows, *edges, *saved], np.int64)
     first = address_of(memory) + 8 * _HEADER_WORDS
     for table, words, width in ((STOPS, rows, _STOP_WORDS), (EDGES, edges, _EDGE_WORDS),
                                 (SAVED, saved, _SAVED_WORDS)):
         memory[table:table + 2] = first, len(words) // width
         first += 8 * len(words)
-    made: Comparer = _kept["method"].of(memory)
+    made: Comparer = _compare().of(memory)
     return made
 
 
+@cache
+def _compare() -> Method:
+    return method("compare", entries()["compare"], ONE_ARGUMENT)
+
+
+@cache
 def _python() -> Any:
-    return table_of(
+    return for_ever(table_of(
         {NONE: None, FALSE: False, TUPLE_TYPE: tuple, STORAGE_TYPE: Storage, **_NAMES},
         {HOLD: "Py_IncRef", LET_GO: "Py_DecRef", NEW_LIST: "PyList_New", ATTRIBUTE: "PyObject_GetAttr",
-         EQUAL: "PyObject_RichCompareBool", AS_INTEGER: "PyLong_AsLongLong", FORGET: "PyErr_Clear"})
+         EQUAL: "PyObject_RichCompareBool", AS_INTEGER: "PyLong_AsLongLong", FORGET: "PyErr_Clear"}))
 
 
 class _Code(ObjectCode):

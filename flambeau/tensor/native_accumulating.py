@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import index
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,27 +13,26 @@ from ..executors.native.llvm.code import kernels
 from ..executors.native.llvm.effort import Effort
 from ..executors.native.programs.glance import node_layout_is_known
 from ..executors.native.programs.objects import (
+    AN_ARRAY,
     DATA_AT,
     ITEMS_AT,
     SIZE_AT,
     TUPLE_AT,
     TYPE_AT,
-    Method,
     address_of,
+    method,
     slot_of,
 )
 from ..graph.geometry import Geometry
-from . import native_code as of
 from . import native_objects, native_record
-from .native_code import RecordingCode, Slots
-
-_BY_PLACE = 0x80        # how such a function takes its arguments: an array
-_kept: dict[str, Any] = {}      # for ever, since native code refers to it
+from .native_code import Python as of
+from .native_code import RecordingCode, Slots, slots
 
 # Goes through leaves and their gradients from one on: which is the first that is not as simple as it thinks.
 Accumulator = Callable[[list[Any], int], int]
 
 
+@cache
 def accumulator(reading: type) -> Accumulator | None:
     """What gives leaves that have no gradient theirs; None where objects lie in memory in another way.
 
@@ -41,12 +40,10 @@ def accumulator(reading: type) -> Accumulator | None:
     """
     if not node_layout_is_known():
         return None
-    if "method" not in _kept:
-        _kept["memory"] = np.array([address_of(native_record.table()), 0], np.int64)
-        fields = (*of.slots(), ("Geometry.is_contiguous", slot_of(Geometry, "is_contiguous")),
-                  *[(f"Reading.{name}", slot_of(reading, name)) for name in ("geometry", "stored")])
-        _kept["method"] = Method(b"accumulate", index(entries(fields)["accumulate"]), _BY_PLACE, None)
-    found: Accumulator = _kept["method"].of(_kept["memory"])
+    fields = (*slots(), ("Geometry.is_contiguous", slot_of(Geometry, "is_contiguous")),
+              *[(f"Reading.{name}", slot_of(reading, name)) for name in ("geometry", "stored")])
+    memory = np.array([address_of(native_record.table()), 0], np.int64)
+    found: Accumulator = method("accumulate", entries(fields)["accumulate"], AN_ARRAY).of(memory)
     return found
 
 

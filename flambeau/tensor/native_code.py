@@ -5,6 +5,7 @@ Its memory is two 64-bit words: the addresses of the table of objects and functi
 
 from __future__ import annotations
 
+from enum import IntEnum
 from types import CodeType
 from typing import Any
 
@@ -17,19 +18,33 @@ from .attributes import Handle
 from .tape import GradFn, TapePlan
 
 PYTHON, SWITCH = range(2)
-(NONE, TRUE, FALSE, EMPTY, ZERO, ONE, BOOL_TYPE, INT_TYPE, FLOAT_TYPE, COMPLEX_TYPE, TUPLE_TYPE, LIST_TYPE,
- NODE, STORAGE, TENSOR, PARAMETER, BUFFER, SIGNATURES, PENDING, SETTINGS, STATE, MEMBERS, ENABLED,
- INFERRING, WATCHED, SITE, IS_LIBRARY, OFFSET, OUTPUT_NUMBER, INFERENCE, NO_GRADIENT, SEQUENCE, FRAME,
- USER_FRAME, CHECK_BUDGET, ATTACH, PARTS_OF, RECORD, RECORD_ONE, RECORD_PAIR, RECORD_SCALED, RECORD_THREE,
- HOLD, LET_GO, NEW_TUPLE, NEW_OBJECT, NEW_TENSOR, APPEND, FIND, ATTRIBUTE, IS_TRUE, EQUAL, AS_INTEGER,
- NEW_INTEGER, NEXT, CALL, CODE_OF, CALLER_OF, FORGET, SET_ATTRIBUTE, GRAD, HOOKS) = range(62)
-FUNCTIONS = {
-    HOLD: "Py_IncRef", LET_GO: "Py_DecRef", NEW_TUPLE: "PyTuple_New", NEW_OBJECT: "PyType_GenericAlloc",
-    APPEND: "PyList_Append", FIND: "PyDict_GetItemWithError", ATTRIBUTE: "PyObject_GetAttr",
-    IS_TRUE: "PyObject_IsTrue", EQUAL: "PyObject_RichCompareBool", AS_INTEGER: "PyLong_AsLongLong",
-    NEW_INTEGER: "PyLong_FromLongLong", NEXT: "PyIter_Next", CALL: "PyObject_Vectorcall",
-    CODE_OF: "PyFrame_GetCode", CALLER_OF: "PyFrame_GetBack", FORGET: "PyErr_Clear",
-    SET_ATTRIBUTE: "PyObject_SetAttr",
+# What native code has of Python, by its place in the table: objects, and functions.
+Python = IntEnum("Python", """
+    NONE TRUE FALSE EMPTY ZERO ONE BOOL_TYPE INT_TYPE FLOAT_TYPE COMPLEX_TYPE TUPLE_TYPE LIST_TYPE NODE
+    STORAGE TENSOR PARAMETER BUFFER SIGNATURES PENDING SETTINGS STATE MEMBERS ENABLED INFERRING WATCHED
+    SITE IS_LIBRARY OFFSET OUTPUT_NUMBER INFERENCE NO_GRADIENT SEQUENCE FRAME USER_FRAME CHECK_BUDGET
+    ATTACH PARTS_OF RECORD RECORD_ONE RECORD_PAIR RECORD_SCALED RECORD_THREE HOLD LET_GO NEW_TUPLE
+    NEW_OBJECT NEW_TENSOR APPEND FIND ATTRIBUTE EQUAL AS_INTEGER NEW_INTEGER NEXT CALL CODE_OF
+    CALLER_OF FORGET SET_ATTRIBUTE GRAD HOOKS
+""", start=0)
+# Those that are functions of Python's, by their names.
+FUNCTIONS: dict[int, str] = {
+    Python.HOLD: "Py_IncRef",
+    Python.LET_GO: "Py_DecRef",
+    Python.NEW_TUPLE: "PyTuple_New",
+    Python.NEW_OBJECT: "PyType_GenericAlloc",
+    Python.APPEND: "PyList_Append",
+    Python.FIND: "PyDict_GetItemWithError",
+    Python.ATTRIBUTE: "PyObject_GetAttr",
+    Python.EQUAL: "PyObject_RichCompareBool",
+    Python.AS_INTEGER: "PyLong_AsLongLong",
+    Python.NEW_INTEGER: "PyLong_FromLongLong",
+    Python.NEXT: "PyIter_Next",
+    Python.CALL: "PyObject_Vectorcall",
+    Python.CODE_OF: "PyFrame_GetCode",
+    Python.CALLER_OF: "PyFrame_GetBack",
+    Python.FORGET: "PyErr_Clear",
+    Python.SET_ATTRIBUTE: "PyObject_SetAttr",
 }
 # Where fields lie, by the name of what has them.
 Slots = tuple[tuple[str, int], ...]
@@ -70,14 +85,14 @@ class RecordingCode(ObjectCode):
 
     def share(self, x: str, name: str, value: str) -> None:
         """The same for a reference of its own."""
-        self.tell(HOLD, value)
+        self.tell(Python.HOLD, value)
         self.set(x, name, value)
 
     def replace(self, x: str, name: str, value: str) -> None:
         """Let a field have a reference that is this function's own, instead of another."""
         before = self.field(x, name)
         self.set(x, name, value)
-        self.tell(LET_GO, before)
+        self.tell(Python.LET_GO, before)
 
     def missing(self, x: str) -> str:
         return self.f.emit(f"icmp eq ptr {x}, null")
@@ -86,7 +101,7 @@ class RecordingCode(ObjectCode):
         """Where there is no ``x``, Python has raised an error: let go of what is owned."""
         with self.f.when(self.missing(x)):
             for one in owned:
-                self.tell(LET_GO, one)
+                self.tell(Python.LET_GO, one)
             self.f.give(self.failed)
 
     def either(self, *conditions: str) -> str:
@@ -106,24 +121,24 @@ class RecordingCode(ObjectCode):
 
     def is_tensor(self, x: str) -> str:
         """Whether it is a tensor whose fields nobody has overridden."""
-        return self.is_type(self.get(x, TYPE_AT), TENSOR, PARAMETER, BUFFER)
+        return self.is_type(self.get(x, TYPE_AT), Python.TENSOR, Python.PARAMETER, Python.BUFFER)
 
     def is_on(self) -> str:
         """Whether nobody is to be asked before an operator is recorded, and nobody steps through it."""
-        wanted = self.field(self.object(SETTINGS), "_Settings.backward_templates")
+        wanted = self.field(self.object(Python.SETTINGS), "_Settings.backward_templates")
         return self.both(self.equal(self.get(self.word(SWITCH, "ptr"), 0, "i64"), 1),
-                         self.same(wanted, self.object(TRUE)))
+                         self.same(wanted, self.object(Python.TRUE)))
 
     def forget(self) -> None:
         """Forget an error that Python may have raised."""
-        self.f.effect(f"call void {self.object(FORGET)}()")
+        self.f.effect(f"call void {self.object(Python.FORGET)}()")
 
     def size(self, x: str) -> str:
         return self.get(x, SIZE_AT, "i64")
 
     def find(self, table: str, key: int, default: int) -> str:
         """What a dictionary has for a string, or else this object."""
-        found = self.call(FIND, f"ptr {table}, ptr {self.object(key)}")
+        found = self.call(Python.FIND, f"ptr {table}, ptr {self.object(key)}")
         return self.f.choose(self.missing(found), "ptr", self.object(default), found)
 
     def item(self, items: str, i: str | int) -> str:

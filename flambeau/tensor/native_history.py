@@ -7,28 +7,8 @@ from __future__ import annotations
 
 from ..executors.native.llvm.build import Function, Module
 from ..executors.native.programs.objects import TUPLE_AT
-from .native_code import (
-    AS_INTEGER,
-    ATTRIBUTE,
-    EMPTY,
-    EQUAL,
-    FIND,
-    HOLD,
-    INFERENCE,
-    LET_GO,
-    NEW_INTEGER,
-    NEW_OBJECT,
-    NEW_TUPLE,
-    NEXT,
-    NO_GRADIENT,
-    NONE,
-    OUTPUT_NUMBER,
-    SEQUENCE,
-    TRUE,
-    ZERO,
-    RecordingCode,
-    Slots,
-)
+from .native_code import Python as of
+from .native_code import RecordingCode, Slots
 
 FAILED, DONE, UNUSUAL = -1, 1, 0
 _EQUAL = 2      # of Python's comparisons
@@ -40,13 +20,13 @@ def wants(module: Module, fields: Slots) -> Function:
         c = RecordingCode(f, fields)
         with f.otherwise(c.is_tensor("%x")):
             f.give(0)
-        with f.when(c.same(c.field("%x", "Handle._requires_grad"), c.object(TRUE))):
+        with f.when(c.same(c.field("%x", "Handle._requires_grad"), c.object(of.TRUE))):
             f.give(1)
         base = c.field("%x", "Handle._base")
-        with f.when(c.same(base, c.object(NONE))):
+        with f.when(c.same(base, c.object(of.NONE))):
             f.give(0)
-        asks = c.both(c.same(c.field(base, "Handle._requires_grad"), c.object(TRUE)),
-                      f.emit(f"icmp ne ptr {c.field('%x', 'Handle._counter')}, {c.object(INFERENCE)}"))
+        asks = c.both(c.same(c.field(base, "Handle._requires_grad"), c.object(of.TRUE)),
+                      f.emit(f"icmp ne ptr {c.field('%x', 'Handle._counter')}, {c.object(of.INFERENCE)}"))
         f.give(f.emit(f"zext i1 {asks} to i64"))
     return f
 
@@ -55,7 +35,7 @@ def _edge(module: Module, fields: Slots) -> Function:
     """Where the gradient of a tensor goes, a new reference; null where Python's ``edge`` is to say it."""
     with module.helper("edge", [("ptr", "%memory"), ("ptr", "%x")], "ptr") as f:
         c = RecordingCode(f, fields)
-        none, base = c.object(NONE), c.field("%x", "Handle._base")
+        none, base = c.object(of.NONE), c.field("%x", "Handle._base")
         fn = c.field("%x", "Handle._grad_fn")
         with f.otherwise(c.same(base, none)):
             with f.otherwise(c.same(c.field(base, "Handle._counter"), none)):
@@ -65,33 +45,33 @@ def _edge(module: Module, fields: Slots) -> Function:
             with f.otherwise(c.same(made, now)):
                 with f.when(c.missing(made)):
                     f.give("null")
-                answer = c.call(EQUAL, f"ptr {made}, ptr {now}, i32 {_EQUAL}", "i32")
+                answer = c.call(of.EQUAL, f"ptr {made}, ptr {now}, i32 {_EQUAL}", "i32")
                 with f.otherwise(c.equal(answer, 1, "i32")):
                     f.give("null")
         with f.when(c.same(fn, none)):
-            with f.otherwise(c.same(c.field("%x", "Handle._requires_grad"), c.object(TRUE))):
+            with f.otherwise(c.same(c.field("%x", "Handle._requires_grad"), c.object(of.TRUE))):
                 f.give("null")
-            c.tell(HOLD, "%x")
+            c.tell(of.HOLD, "%x")
             f.give("%x")
         plan = c.field(fn, "GradFn.plan")
         several = f.variable("i1", "true")
         with f.otherwise(c.either(c.missing(plan), c.same(plan, none))):
-            several.set(f.emit(f"icmp ne ptr {c.field(plan, 'TapePlan.single')}, {c.object(TRUE)}"))
+            several.set(f.emit(f"icmp ne ptr {c.field(plan, 'TapePlan.single')}, {c.object(of.TRUE)}"))
         with f.when(several.get()):
-            number = c.call(ATTRIBUTE, f"ptr %x, ptr {c.object(OUTPUT_NUMBER)}")
+            number = c.call(of.ATTRIBUTE, f"ptr %x, ptr {c.object(of.OUTPUT_NUMBER)}")
             with f.when(c.missing(number)):
                 f.give("null")
-            with f.when(f.compare("sgt", c.call(AS_INTEGER, f"ptr {number}", "i64"), 0)):
-                pair = c.call(NEW_TUPLE, "i64 2")
+            with f.when(f.compare("sgt", c.call(of.AS_INTEGER, f"ptr {number}", "i64"), 0)):
+                pair = c.call(of.NEW_TUPLE, "i64 2")
                 with f.when(c.missing(pair)):
-                    c.tell(LET_GO, number)
+                    c.tell(of.LET_GO, number)
                     f.give("null")
-                c.tell(HOLD, fn)
+                c.tell(of.HOLD, fn)
                 f.write("ptr", fn, f.at(pair, TUPLE_AT, "i8"), 8)
                 f.write("ptr", number, f.at(pair, TUPLE_AT + 8, "i8"), 8)
                 f.give(pair)
-            c.tell(LET_GO, number)
-        c.tell(HOLD, fn)
+            c.tell(of.LET_GO, number)
+        c.tell(of.HOLD, fn)
         f.give(fn)
     return f
 
@@ -101,17 +81,17 @@ def _edges(module: Module, fields: Slots, wants: Function) -> Function:
     edge = _edge(module, fields)
     with module.helper("edges", [("ptr", "%memory"), ("ptr", "%operands"), ("i64", "%count")], "ptr") as f:
         c = RecordingCode(f, fields)
-        edges = c.call(NEW_TUPLE, "i64 %count")
+        edges = c.call(of.NEW_TUPLE, "i64 %count")
         c.need(edges)
         with f.loop(0, "%count") as i:
             x = c.item("%operands", i)
-            target = f.variable("ptr", c.object(NONE))
+            target = f.variable("ptr", c.object(of.NONE))
             wanted = c.equal(str(f.run(wants, "%memory", x)), 1)
             with f.when(wanted):
                 target.set(str(f.run(edge, "%memory", x)))
                 c.need(target.get(), edges)
             with f.otherwise(wanted):
-                c.tell(HOLD, target.get())
+                c.tell(of.HOLD, target.get())
             f.write("ptr", target.get(), f.at(f.at(edges, i, "ptr"), TUPLE_AT, "i8"), 8)
         f.give(edges)
     return f
@@ -124,34 +104,34 @@ def _saved(module: Module, fields: Slots) -> Function:
         c = RecordingCode(f, fields)
         count = c.size("%kept")
         with f.when(c.equal(count, 0)):
-            c.tell(HOLD, c.object(EMPTY))
-            f.give(c.object(EMPTY))
-        saved = c.call(NEW_TUPLE, f"i64 {f.mul(count, 2)}")
+            c.tell(of.HOLD, c.object(of.EMPTY))
+            f.give(c.object(of.EMPTY))
+        saved = c.call(of.NEW_TUPLE, f"i64 {f.mul(count, 2)}")
         c.need(saved)
         valued = f.variable("i1", "false")
         with f.loop(0, count) as i:
-            at = c.call(AS_INTEGER, f"ptr {c.get(f.at('%kept', i, 'ptr'), TUPLE_AT)}", "i64")
-            what, version = f.variable("ptr", "%storage"), f.variable("ptr", c.object(ZERO))
+            at = c.call(of.AS_INTEGER, f"ptr {c.get(f.at('%kept', i, 'ptr'), TUPLE_AT)}", "i64")
+            what, version = f.variable("ptr", "%storage"), f.variable("ptr", c.object(of.ZERO))
             with f.when(f.compare("sge", at, 0)):
                 x = c.item("%operands", at)
-                what.set(c.object(NONE))
-                version.set(c.object(NONE))
+                what.set(c.object(of.NONE))
+                version.set(c.object(of.NONE))
                 with f.when(c.is_tensor(x)):
-                    with f.otherwise(c.same(c.field(x, "Handle._counter"), c.object(NONE))):
-                        c.tell(LET_GO, saved)
+                    with f.otherwise(c.same(c.field(x, "Handle._counter"), c.object(of.NONE))):
+                        c.tell(of.LET_GO, saved)
                         f.give("null")
                     what.set(x)
                     version.set(c.field(c.field(x, "Handle._storage"), "Storage.version"))
             valued.set(c.either(valued.get(),
-                                f.emit(f"icmp ne ptr {what.get()}, {c.object(NONE)}")))
+                                f.emit(f"icmp ne ptr {what.get()}, {c.object(of.NONE)}")))
             place = f.at(f.at(saved, f.mul(i, 2), "ptr"), TUPLE_AT, "i8")
             for k, value in enumerate((what, version)):
-                c.tell(HOLD, value.get())
+                c.tell(of.HOLD, value.get())
                 f.write("ptr", value.get(), f.at(place, k, "ptr"), 8)
         with f.otherwise(valued.get()):
-            c.tell(LET_GO, saved)
-            c.tell(HOLD, c.object(EMPTY))
-            f.give(c.object(EMPTY))
+            c.tell(of.LET_GO, saved)
+            c.tell(of.HOLD, c.object(of.EMPTY))
+            f.give(c.object(of.EMPTY))
         f.give(saved)
     return f
 
@@ -165,14 +145,14 @@ def _numbers(module: Module, fields: Slots) -> Function:
             other = f.emit(f"xor i1 {c.is_tensor(c.item('%operands', i))}, true")
             some.set(c.either(some.get(), other))
         with f.otherwise(some.get()):
-            c.tell(HOLD, c.object(NONE))
-            f.give(c.object(NONE))
-        numbers = c.call(NEW_TUPLE, "i64 %count")
+            c.tell(of.HOLD, c.object(of.NONE))
+            f.give(c.object(of.NONE))
+        numbers = c.call(of.NEW_TUPLE, "i64 %count")
         c.need(numbers)
         with f.loop(0, "%count") as i:
             x = c.item("%operands", i)
-            shown = f.choose(c.is_tensor(x), "ptr", c.object(NONE), x)
-            c.tell(HOLD, shown)
+            shown = f.choose(c.is_tensor(x), "ptr", c.object(of.NONE), x)
+            c.tell(of.HOLD, shown)
             f.write("ptr", shown, f.at(f.at(numbers, i, "ptr"), TUPLE_AT, "i8"), 8)
         f.give(numbers)
     return f
@@ -188,13 +168,13 @@ def attach(module: Module, fields: Slots, wants: Function) -> Function:
     with module.helper("attach", [("ptr", "%memory"), ("ptr", "%signature"), ("ptr", "%operands"),
                                   ("i64", "%count"), ("i64", "%wanted"), ("ptr", "%out")], "i64") as f:
         c = RecordingCode(f, fields, UNUSUAL)
-        key = c.call(NEW_INTEGER, "i64 %wanted")
+        key = c.call(of.NEW_INTEGER, "i64 %wanted")
         c.need(key)
         plans = c.field("%signature", "Signature.tape_plans")
-        plan = c.call(FIND, f"ptr {plans}, ptr {key}")
-        c.tell(LET_GO, key)
+        plan = c.call(of.FIND, f"ptr {plans}, ptr {key}")
+        c.tell(of.LET_GO, key)
         c.need(plan)
-        with f.when(c.same(plan, c.object(NO_GRADIENT))):
+        with f.when(c.same(plan, c.object(of.NO_GRADIENT))):
             f.give(DONE)
         edges = str(f.run(edges_of, "%memory", "%operands", "%count"))
         c.need(edges)
@@ -203,7 +183,7 @@ def attach(module: Module, fields: Slots, wants: Function) -> Function:
         c.need(saved, edges)
         numbers = str(f.run(numbers_of, "%memory", "%operands", "%count"))
         c.need(numbers, edges, saved)
-        made = c.call(NEW_OBJECT, f"ptr {c.field(plan, 'TapePlan.grad_class')}, i64 0")
+        made = c.call(of.NEW_OBJECT, f"ptr {c.field(plan, 'TapePlan.grad_class')}, i64 0")
         c.failed = FAILED
         c.need(made, edges, saved, numbers)
         for name, value in (("edges", edges), ("saved", saved), ("numbers", numbers)):
@@ -211,12 +191,12 @@ def attach(module: Module, fields: Slots, wants: Function) -> Function:
         c.share(made, "GradFn.signature", "%signature")
         c.share(made, "GradFn.plan", plan)
         for name in ("hooks", "trace"):
-            c.share(made, f"GradFn.{name}", c.object(NONE))
-        sequence = c.call(NEXT, f"ptr {c.object(SEQUENCE)}")
+            c.share(made, f"GradFn.{name}", c.object(of.NONE))
+        sequence = c.call(of.NEXT, f"ptr {c.object(of.SEQUENCE)}")
         c.need(sequence, made)
         c.set(made, "GradFn.sequence", sequence)
         c.replace("%out", "Handle._grad_fn", made)
-        c.tell(HOLD, c.object(TRUE))
-        c.replace("%out", "Handle._requires_grad", c.object(TRUE))
+        c.tell(of.HOLD, c.object(of.TRUE))
+        c.replace("%out", "Handle._requires_grad", c.object(of.TRUE))
         f.give(DONE)
     return f

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from ..executors.native.llvm.build import Function, Module
 from ..executors.native.programs.objects import TUPLE_AT
-from . import native_code
+from .native_code import Python as of
 from .native_code import RecordingCode, Slots
 
 
 def site(module: Module, fields: Slots) -> Function:
     """The site of what is recorded: code and instruction of the nearest caller outside the package."""
-    of = native_code
     with module.helper("site", [("ptr", "%memory")], "ptr") as f:
         c = RecordingCode(f, fields)
         f.slots.append("  %depth = alloca ptr")
@@ -62,7 +61,6 @@ def site(module: Module, fields: Slots) -> Function:
 
 def node(module: Module, fields: Slots, site_of: Function) -> Function:
     """A new node, which is not among the pending ones yet; its one reference is the caller's."""
-    of = native_code
     with module.helper("node", [("ptr", "%memory"), ("ptr", "%signature"), ("ptr", "%operands"),
                                 ("i64", "%count")], "ptr") as f:
         c = RecordingCode(f, fields)
@@ -89,7 +87,6 @@ def node(module: Module, fields: Slots, site_of: Function) -> Function:
 
 def parts(module: Module, fields: Slots, tensor_of: Function) -> Function:
     """A tuple of so many of an operation's results, of these signatures, each on a new pending node."""
-    of = native_code
     with module.helper("parts", [("ptr", "%memory"), ("ptr", "%node"), ("ptr", "%signatures"),
                                  ("i64", "%count")], "ptr") as f:
         c = RecordingCode(f, fields)
@@ -122,7 +119,6 @@ def parts(module: Module, fields: Slots, tensor_of: Function) -> Function:
 
 def tensor(module: Module, fields: Slots) -> Function:
     """A new tensor on a node, whose reference it takes, without history; ``stored``: how the value lies."""
-    of = native_code
     with module.helper("tensor", [("ptr", "%memory"), ("ptr", "%node"), ("ptr", "%geometry"),
                                   ("ptr", "%stored")], "ptr") as f:
         c = RecordingCode(f, fields)

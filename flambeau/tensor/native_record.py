@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from operator import index
+from functools import cache
 from types import FunctionType
 from typing import Any
 
@@ -28,36 +28,40 @@ from ..executors.native.programs.objects import (
     SIZE_AT,
     TUPLE_AT,
     TYPE_AT,
-    Method,
+    WITH_KEYWORDS,
     address_of,
+    for_ever,
+    method,
     table_of,
 )
 from ..graph import pending
 from ..graph.node import Node
 from ..graph.site import is_library_file, user_frame
 from ..graph.storage import Storage
-from . import history, native_code, native_history, native_objects
-from .native_code import RecordingCode, Slots
+from . import history, native_history, native_objects
+from .native_code import FUNCTIONS, RecordingCode, Slots, slots
+from .native_code import Python as of
 from .signing import parts_of, signatures
 from .tape import INFERENCE, next_sequence, state
 from .tensor import Tensor
 
 record: Any = sys.modules[f"{__package__}.record"]     # the module, whose name its function has here
-_WITH_KEYWORDS = 0x80 | 0x02    # how such a function takes its arguments: an array, and names of keywords
 _NEW = 65                       # the number of the slot that makes an object (Py_tp_new)
 _MOST = 32                      # operands
-_kept: dict[str, Any] = {}      # for ever, since native code refers to it
 # What is recorded natively: the function, how many operands its arguments are, whether attributes may follow.
-_WAYS = (("record_one", native_code.RECORD_ONE, 1, True), ("record_pair", native_code.RECORD_PAIR, 2, True),
-         ("record_scaled", native_code.RECORD_SCALED, 2, True),
-         ("record_three", native_code.RECORD_THREE, 3, False))
+_WAYS = (("record_one", of.RECORD_ONE, 1, True), ("record_pair", of.RECORD_PAIR, 2, True),
+         ("record_scaled", of.RECORD_SCALED, 2, True),
+         ("record_three", of.RECORD_THREE, 3, False))
 
 
 def begin() -> None:
     """Let native code record from now on, wherever the package has the names of what records."""
-    if "begun" in _kept or not settings.backward_templates or not node_layout_is_known():
-        return
-    _kept["begun"] = True
+    if settings.backward_templates and node_layout_is_known():
+        _take_places()
+
+
+@cache
+def _take_places() -> None:
     instead = native_ways()
     for name, module in [*sys.modules.items()]:
         if name.partition(".")[0] == _PACKAGE:
@@ -67,34 +71,26 @@ def begin() -> None:
                     known[key] = instead[value]
 
 
-def table() -> Any:
-    """What native code has of Python."""
-    native_ways()
-    return _kept["python"]
-
-
+@cache
 def native_ways() -> dict[Any, Any]:
     """``record`` and its short ways in Python, and what is native instead of each."""
-    if "methods" not in _kept:
-        _kept["python"] = python = _python()
-        memory = np.array([address_of(python), address_of(record.switch)], np.int64)
-        functions = entries(native_code.slots())
-        _kept["methods"] = [(at, Method(name.encode(), index(functions[name]), _WITH_KEYWORDS, None))
-                            for name, at, *_ in (("record", native_code.RECORD), *_WAYS)]
-        _kept["ways"] = {_kept["objects"][at]: method.of(memory) for at, method in _kept["methods"]}
-        _kept["ways"][record.record_numbers] = _kept["ways"][record.record]     # they take the same
-    found: dict[Any, Any] = _kept["ways"]
+    memory = np.array([address_of(table()), address_of(record.switch)], np.int64)
+    functions = entries(slots())
+    found = {vars(record)[name]: method(name, functions[name], WITH_KEYWORDS).of(memory)
+             for name in ("record", *[name for name, *_ in _WAYS])}
+    found[record.record_numbers] = found[record.record]     # they take the same
     return found
 
 
 _PACKAGE = __name__.partition(".")[0]
 
 
-def _python() -> Any:
-    of = native_code
+@cache
+def table() -> Any:
+    """What native code has of Python; of ``record`` and its short ways, what is not native."""
     counted: Any = next_sequence
     kinds = [*record.plain_classes, Tensor, Tensor]
-    objects = {
+    objects: dict[int, Any] = {
         of.NONE: None, of.TRUE: True, of.FALSE: False, of.EMPTY: (), of.ZERO: 0, of.ONE: 1,
         of.BOOL_TYPE: bool, of.INT_TYPE: int, of.FLOAT_TYPE: float, of.COMPLEX_TYPE: complex,
         of.TUPLE_TYPE: tuple, of.LIST_TYPE: list, of.NODE: Node, of.STORAGE: Storage,
@@ -108,17 +104,15 @@ def _python() -> Any:
         of.RECORD: record.record, of.GRAD: "_grad", of.HOOKS: "_hooks",
         **{at: vars(record)[name] for name, at, *_ in _WAYS},
     }
-    _kept["objects"] = objects
-    table = table_of(objects, {**of.FUNCTIONS, of.NEW_TENSOR: "PyType_GetSlot"})
+    found = for_ever(table_of(for_ever(objects), {**FUNCTIONS, of.NEW_TENSOR: "PyType_GetSlot"}))
     slot_of_type = ctypes.pythonapi.PyType_GetSlot
     slot_of_type.restype, slot_of_type.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_int)
-    table[of.NEW_TENSOR] = slot_of_type(object, _NEW)
-    return table
+    found[of.NEW_TENSOR] = slot_of_type(object, _NEW)
+    return found
 
 
 def _signature(module: Module, fields: Slots) -> Function:
     """The signature of an operation; null, without an error, where it is not recorded here."""
-    of = native_code
     with module.helper("signature_of", [("ptr", "%memory"), ("ptr", "%operator"), ("ptr", "%operands"),
                                         ("i64", "%count"), ("ptr", "%attributes")], "ptr") as f:
         c = RecordingCode(f, fields)
@@ -160,7 +154,6 @@ def _signature(module: Module, fields: Slots) -> Function:
 
 def _is_taped(module: Module, fields: Slots, wants: Function) -> Function:
     """1 if results get a history, else 0; -1 where Python has raised an error."""
-    of = native_code
     with module.helper("is_taped", [("ptr", "%memory"), ("ptr", "%operands"), ("i64", "%count")], "i64") as f:
         c = RecordingCode(f, fields, -1)
         members = c.call(of.ATTRIBUTE, f"ptr {c.object(of.STATE)}, ptr {c.object(of.MEMBERS)}")
@@ -181,7 +174,7 @@ def _taped(module: Module, fields: Slots, wants: Function) -> Function:
 
     ``out``: the one there is, or the first of several, of which ``outs`` is the tuple, else null.
     """
-    of, theirs = native_code, native_history
+    theirs = native_history
     attach = theirs.attach(module, fields, wants)
     with module.helper("taped", [("ptr", "%memory"), ("ptr", "%operator"), ("ptr", "%signature"),
                                  ("ptr", "%operands"), ("i64", "%count"), ("ptr", "%out"),
@@ -250,7 +243,6 @@ def _recorded(module: Module, fields: Slots) -> Function:
 
     ``enough``: of several results without a history, how many are made.
     """
-    of = native_code
     wants = native_history.wants(module, fields)
     signature_of, taped = _signature(module, fields), _taped(module, fields, wants)
     is_taped = _is_taped(module, fields, wants)
@@ -314,7 +306,6 @@ def _recorded(module: Module, fields: Slots) -> Function:
 def _way(module: Module, fields: Slots, recorded: Function, name: str, instead: int, count: int,
          attributed: bool) -> None:
     """One of the short ways: the operator, operands, and maybe attributes."""
-    of = native_code
     with module.function(name, _PARAMETERS, "ptr") as f:
         memory = f.read("ptr", f.at("%self", DATA_AT, "i8"), 8)
         c = RecordingCode(f, fields, memory=memory)
@@ -335,7 +326,6 @@ def _way(module: Module, fields: Slots, recorded: Function, name: str, instead: 
 
 def _general(module: Module, fields: Slots, recorded: Function) -> None:
     """``record`` itself: the operator, a list or tuple of operands, maybe attributes, and what is enough."""
-    of = native_code
     with module.function("record", _PARAMETERS, "ptr") as f:
         memory = f.read("ptr", f.at("%self", DATA_AT, "i8"), 8)
         c = RecordingCode(f, fields, memory=memory)

@@ -29,6 +29,10 @@ NATIVE = {function.__name__: native for function, native in WAYS.items()}
 MUL, ADD, RSUB, CAT = arithmetic.MUL, arithmetic.ADD, arithmetic.RSUB, joining.CAT
 
 
+def test_every_place_of_the_table_is_taken():
+    assert native_record.table().all()
+
+
 def leaf(*shape):
     return torch.ones(*shape or (2, 3), requires_grad=True)
 

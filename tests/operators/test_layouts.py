@@ -91,8 +91,10 @@ def test_extents_of_one_lie_as_pytorch_has_them(name: str) -> None:
     assert function(x).stride() == want
 
 
-FILLED = ["e.masked_fill_(m, 9)", "e.masked_fill_(m[0], 9)", "e.index_fill_(0, i, 9)",
-          "e.index_fill_(1, i, 9)", "e.index_fill_(2, i, 9)", "e[m] = 9.0", "x[:0].index_fill_(0, i, 9)",
+FILLED = ["e.masked_fill_(m, 9)", "e.masked_fill_(m[0], 9)", "e.masked_fill_(m[..., :2], 9)",
+          "e.masked_fill_(m[:, None], 9)", "x.requires_grad_().masked_fill_(m[0, :, :2], 9)",
+          "e.index_fill_(0, i, 9)", "e.index_fill_(1, i, 9)", "e.index_fill_(2, i, 9)", "e[m] = 9.0",
+          "x[:0].index_fill_(0, i, 9)",
           "x[:0].t().index_fill_(0, i, 9)", "x[:0].clone().index_fill_(0, i, 9)", "x[:0].index_select(0, i)",
           "x[:, :0].index_select(0, torch.tensor([3]))", "torch.lerp(i, m.long()[:0], 0.5)",
           "torch.addcmul(m, m[:0], m[0, 0, :2])", "x.long()[:0].softmax(0)", "x.softmax(0)",

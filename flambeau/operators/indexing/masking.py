@@ -48,14 +48,7 @@ def _(ctx: Any, grad: Tensor, mask: Tensor) -> Tensor:
     return masked_fill(grad, ~mask, 0).sum()
 
 
-@api("torch", "Tensor")
-def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """``input`` with ``value`` where ``mask`` is true; the mask is broadcast.
-
-    >>> import flambeau as torch
-    >>> torch.tensor([1., 2.]).masked_fill(torch.tensor([True, False]), 0)
-    tensor([0., 2.])
-    """
+def _filled(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     if mask._geometry.dtype is not dtypes.bool_:
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
                            f"{dtypes.c_name(mask.dtype)}")
@@ -72,14 +65,25 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
         raise TypeError("masked_fill(): argument 'value' must be Number, not NoneType")
     else:
         value = number_for(value, input._geometry.dtype)
+    return record(MASKED_FILL, (input, mask, value))
+
+
+@api("torch", "Tensor")
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """``input`` with ``value`` where ``mask`` is true; the mask is broadcast.
+
+    >>> import flambeau as torch
+    >>> torch.tensor([1., 2.]).masked_fill(torch.tensor([True, False]), 0)
+    tensor([0., 2.])
+    """
     try:
-        return record(MASKED_FILL, (input, mask, value))
+        return _filled(input, mask, value)
     except RuntimeError:
         broadcast_shapes([mask.shape, input.shape])     # an error names the mask first
         raise
 
 
-_written = in_place(masked_fill, "masked_fill_")
+_written = in_place(_filled, "masked_fill_")
 
 
 @api("Tensor")
@@ -90,19 +94,15 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     >>> torch.zeros(2).masked_fill_(torch.tensor([True, False]), 1)
     tensor([1., 0.])
     """
-    if 0 in self._geometry.strides and (repeated := repeated_dims(self)):
+    if 0 in self._geometry.strides and (repeated := repeated_dims(self)) \
+            and broadcast_shapes([self.shape, mask.shape]) == self.shape:
         warn_expanded("masked_fill_")
         anywhere = mask.expand(self.shape)
         for d in repeated:
             anywhere = anywhere.any(d, keepdim=True)
         _written(once(self, repeated), anywhere, value)
         return self
-    try:
-        filled: Tensor = _written(self, mask, value)
-    except RuntimeError:
-        if isinstance(mask, Tensor):
-            broadcast_shapes([self.shape, mask.shape])  # an error names the tensor first, here
-        raise
+    filled: Tensor = _written(self, mask, value)
     return filled
 
 

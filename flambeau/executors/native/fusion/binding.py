@@ -225,7 +225,7 @@ class Mold:
         """Whether results for each element are written past the caches."""
         if not self.least or nest.columns or nest.split or nest.short:
             return False
-        return past.goes_past(traffic, nest.inner * self.least, nest.rows)
+        return past.loop_goes_past(traffic, nest.inner * self.least, nest.rows)
 
     def _cast(self, nest: Nest, goes_past: bool) -> _Cast | None:
         kernel = kernel_of(Structure(

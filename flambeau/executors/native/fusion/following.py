@@ -151,7 +151,7 @@ class _Mold:
             return None
         moved = self._moved(own)
         least = min([own[i].outputs[r].dtype.itemsize for i, r in self.contents.results])
-        passes = past.goes_past(moved + tosses.nbytes, columns * least, count // columns)
+        passes = past.loop_goes_past(moved + tosses.nbytes, columns * least, count // columns)
         code = self._code(nest, passes)
         if code is None:
             return None

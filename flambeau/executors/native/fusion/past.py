@@ -22,7 +22,7 @@ REGION = 8 * PORTION + APART    # bytes of an area
 
 
 @whole
-def goes_past(traffic: int, row: int, rows: int) -> bool:
+def loop_goes_past(traffic: int, row: int, rows: int) -> bool:
     """Whether results go past the caches: what is read and written fills the last one.
 
     ``row``: bytes of a result's row. Rows that begin anywhere in a line would be copied twice.

@@ -24,7 +24,7 @@ from ..llvm.build import Function, Module, vector
 from ..llvm.code import kernel
 from ..llvm.emitter import Dtype, element
 from ..plan import Call, Words
-from .past import goes_past, write_lines
+from .past import copy_goes_past, write_lines
 from .spaces import Nest, Space, fused, rank_for, split
 from .squares import LINE, define_edge, define_line_tile, define_tile, is_in_lines, tile_of
 
@@ -126,7 +126,7 @@ def _run(to: Place, source: Place, space: Space, size: int) -> Call:
     words = words_of(to, source, size)
     cut = split(space, 2)
     Nest(rank, 2, 4).place(words, space, cut)
-    past = bool(goes_past(space.size, space.extents[-1]))
+    past = bool(copy_goes_past(space.size, space.extents[-1]))
     return Call(_run_kernel(rank, past), words, cut.tasks, cut.grain)
 
 

@@ -14,7 +14,7 @@ LEAST = 16 * LINE   # bytes of a run: the lines at its ends are written in parts
 
 
 @whole
-def goes_past(size: int, run: int) -> bool:
+def copy_goes_past(size: int, run: int) -> bool:
     """Whether a result of ``size`` bytes, which is copied by runs, goes past the caches.
 
     Half of that would still be there for a reader right behind, if not much else is read and written.

@@ -10,7 +10,7 @@ from ..plan import Call, Plan, Words
 from ..quantity import least, whole
 from .arguments import Kind, Rows, Source
 from .beforehand import packing_kernel
-from .choosing import PAGES, TASK, THREAD_TASKS, chosen, falls_together, get_threads, goes_past, share
+from .choosing import PAGES, TASK, THREAD_TASKS, chosen, falls_together, get_threads, product_goes_past, share
 from .dot import CHUNK, dot_kernels
 from .epilogue import ITEM, Arguments
 from .following import Follower
@@ -284,7 +284,7 @@ def _words(problem: Problem, blocks: _Blocks, packed_size: int) -> Words:
     if follower is not None or c.column != 1:
         words.constant(0)
     else:
-        words.constant(goes_past(problem.items * m, n, c.row, k, blocks.kc, problem.target.itemsize))
+        words.constant(product_goes_past(problem.items * m, n, c.row, k, blocks.kc, problem.target.itemsize))
     if problem.epilogue is not None:
         problem.epilogue.fill(words)
     if follower is not None:

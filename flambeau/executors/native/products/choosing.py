@@ -98,7 +98,7 @@ def _columns_in_place(m: int, n: int, k: int, row: int, rows: Rows, size: int) -
 
 
 @whole
-def goes_past(rows: int, columns: int, stride: int, depth: int, kc: int, size: int) -> int:
+def product_goes_past(rows: int, columns: int, stride: int, depth: int, kc: int, size: int) -> int:
     """Whether a result is written past the caches, in whole lines: none would be there when it is read."""
     return int(rows * columns * size > LAST_CACHE and kc >= depth and stride * size % LINE == 0)
 

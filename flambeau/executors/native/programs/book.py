@@ -10,16 +10,14 @@ other graph is found by its key again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from ....graph.node import Node, Signature
 from . import glance_words as at
-from . import glancing
-from .glance import Glance, memory_of, none, python_table
-from .objects import ONE_ARGUMENT, Method, address_of
+from .glance import Glance, entry, memory_of, none, python_table
+from .objects import address_of
 from .pieces import LARGE
 
 _PLACES = 1 << 12
@@ -79,8 +77,7 @@ class Book(Generic[E]):
         self._memory = np.zeros(at.BOOK_PLACES + 2 * _PLACES, np.int64)
         self._memory[at.BOOK_PYTHON] = address_of(python_table())
         self._memory[at.BOOK_SIZE] = _PLACES
-        self._method = Method(b"look_up", index(glancing.entries()["look_up"]), ONE_ARGUMENT, None)
-        self.look_up = self._method.of(self._memory)
+        self.look_up = entry("look_up").of(self._memory)
 
 
 def was_used(glance: Glance) -> bool:

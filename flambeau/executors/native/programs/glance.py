@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from functools import cache
 from operator import index
 from typing import Any
 
@@ -33,6 +34,8 @@ from .objects import (
     TYPE_AT,
     Method,
     address_of,
+    for_ever,
+    method,
     slot_of,
     table_of,
 )
@@ -66,7 +69,7 @@ def glance_at(outline: Outline, program: Program) -> Glance:
     tables = _tables_of(outline, program)
     if tables is None or not isinstance(segment, Segment):
         return none
-    glance = _method("glance", _memory(tables, segment, len(outline.forms)))
+    glance = entry("glance").of(_memory(tables, segment, len(outline.forms)))
     return _helped(glance, segment) if segment.is_shared else glance
 
 
@@ -77,7 +80,7 @@ class Ahead:
 
     def __init__(self, memory: Any, segment: Segment) -> None:
         self._memory = memory
-        self._begin, self._finish = _method("begin", memory), _method("finish", memory)
+        self._begin, self._finish = entry("begin").of(memory), entry("finish").of(memory)
         self._segment = segment
 
     def begin(self, pending: list[Node]) -> bool:
@@ -216,43 +219,36 @@ _BUILT_IN = type(len)
 # --- Python's and NumPy's side -------------------------------------------------------------------------
 
 
-_kept: dict[str, Any] = {}      # for ever, since native code refers to it
+@cache
+def entry(name: str) -> Method:
+    """A function of ``glancing``, which takes one object."""
+    return method(name, glancing.entries()[name], ONE_ARGUMENT)
 
 
-def _method(name: str, memory: Any) -> Glance:
-    """A built-in function that has this memory."""
-    if name not in _kept:
-        _kept[name] = Method(name.encode(), index(glancing.entries()[name]), ONE_ARGUMENT, None)
-    found: Glance = _kept[name].of(memory)
-    return found
-
-
+@cache
 def python_table() -> Any:
     """The table of functions and objects that native code uses."""
-    if "python" not in _kept:
-        table = table_of(
-            {at.NONE: None, at.TRUE: True, at.EMPTY: (), at.NODE_TYPE: Node},
-            {at.HOLD: "Py_IncRef", at.LET_GO: "Py_DecRef", at.NEW_LIST: "PyList_New",
-             at.SLICE: "PyList_GetSlice", at.SET_SLICE: "PyList_SetSlice", at.AS_DOUBLE: "PyFloat_AsDouble",
-             at.AS_INTEGER: "PyLong_AsLongLong", at.OCCURRED: "PyErr_Occurred", at.FORGET: "PyErr_Clear",
-             at.RELEASE: "PyEval_SaveThread", at.TAKE: "PyEval_RestoreThread",
-             at.NEW_INTEGER: "PyLong_FromLongLong"})
-        table[at.NUMPY] = numpy_table()
-        table[at.SETTLED_AT] = slot_of(Signature, "settled")
-        table[at.START] = index(runtime.entries()["start"])
-        table[at.BIND] = index(runtime.entries()["bind"])
-        _kept["python"] = table
-    return _kept["python"]
+    table = for_ever(table_of(
+        {at.NONE: None, at.TRUE: True, at.EMPTY: (), at.NODE_TYPE: Node},
+        {at.HOLD: "Py_IncRef", at.LET_GO: "Py_DecRef", at.NEW_LIST: "PyList_New",
+         at.SLICE: "PyList_GetSlice", at.SET_SLICE: "PyList_SetSlice", at.AS_DOUBLE: "PyFloat_AsDouble",
+         at.AS_INTEGER: "PyLong_AsLongLong", at.OCCURRED: "PyErr_Occurred", at.FORGET: "PyErr_Clear",
+         at.RELEASE: "PyEval_SaveThread", at.TAKE: "PyEval_RestoreThread",
+         at.NEW_INTEGER: "PyLong_FromLongLong"}))
+    table[at.NUMPY] = numpy_table()
+    table[at.SETTLED_AT] = slot_of(Signature, "settled")
+    table[at.START] = index(runtime.entries()["start"])
+    table[at.BIND] = index(runtime.entries()["bind"])
+    return table
 
 
+@cache
 def node_layout_is_known() -> bool:
     """Whether nodes, tuples and lists lie in memory as native code reads them."""
-    if "known" not in _kept:
-        try:
-            _kept["known"] = _is_as_read()
-        except (ImportError, AttributeError):
-            _kept["known"] = False
-    return bool(_kept["known"])
+    try:
+        return _is_as_read()
+    except (ImportError, AttributeError):
+        return False
 
 
 def _is_as_read() -> bool:

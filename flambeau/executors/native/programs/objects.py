@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from typing import Any
+from operator import index
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -55,14 +56,23 @@ def _array_layout_is_known() -> bool:
                for x in arrays)
 
 
-# What a built-in function takes beside its ``self``, as Python's headers number it (METH_NOARGS, METH_O).
-NO_ARGUMENTS, ONE_ARGUMENT = 4, 8
+# What a built-in function takes beside its ``self``, as Python's headers number it: nothing, an object, an
+# array of objects, such an array and names of keywords (METH_NOARGS, METH_O, METH_FASTCALL, METH_KEYWORDS).
+NO_ARGUMENTS, ONE_ARGUMENT, AN_ARRAY, WITH_KEYWORDS = 4, 8, 0x80, 0x82
+T = TypeVar("T")
+_for_ever: list[Any] = []
 _new_function: Any = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
     ("PyCFunction_NewEx", ctypes.pythonapi))
 
 
+def for_ever(x: T) -> T:
+    """``x``, which stays alive: native code, or Python itself, refers to it by its address."""
+    _for_ever.append(x)
+    return x
+
+
 class Method(ctypes.Structure):
-    """How a built-in function is described to Python."""
+    """How a built-in function is described to Python (see ``method``)."""
 
     _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
                 ("documentation", ctypes.c_char_p))
@@ -70,6 +80,11 @@ class Method(ctypes.Structure):
     def of(self, memory: Any) -> Any:
         """The function with this memory, which it is given as ``self``."""
         return _new_function(ctypes.addressof(self), memory, None)
+
+
+def method(name: str, code: Any, takes: int) -> Method:
+    """The description of a function of native code, for ever."""
+    return for_ever(Method(name.encode(), index(code), takes, None))
 
 
 def table_of(objects: Mapping[int, Any], functions: Mapping[int, str]) -> Any:

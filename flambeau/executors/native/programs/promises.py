@@ -7,8 +7,7 @@ compare it with the graph that is known.
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import index
-from typing import Any
+from functools import cache
 
 import numpy as np
 
@@ -23,29 +22,28 @@ from .objects import (
     ITEMS_AT,
     ONE_ARGUMENT,
     SIZE_AT,
-    Method,
     ObjectCode,
     address_of,
+    for_ever,
+    method,
     slot_of,
     table_of,
 )
 
 NONE, AS_INTEGER, NEW_INTEGER = range(3)
-_kept: dict[str, Any] = {}      # for ever, since native code refers to it
+# Gives the bytes that nodes promise.
+Counter = Callable[[list[Node]], int]
 
 
-def counter() -> Callable[[list[Node]], int] | None:
+@cache
+def counter() -> Counter | None:
     """What counts the bytes of pending nodes; None where nodes lie in memory in another way."""
     if not node_layout_is_known():
         return None
-    if "counter" not in _kept:
-        _kept["python"] = table_of({NONE: None}, {AS_INTEGER: "PyLong_AsLongLong",
-                                                  NEW_INTEGER: "PyLong_FromLongLong"})
-        memory = np.array([address_of(_kept["python"])], np.int64)
-        code = entries(slot_of(Signature, "nbytes"))["promised"]
-        _kept["method"] = Method(b"promised", index(code), ONE_ARGUMENT, None)
-        _kept["counter"] = _kept["method"].of(memory)
-    found: Callable[[list[Node]], int] = _kept["counter"]
+    python = for_ever(table_of({NONE: None}, {AS_INTEGER: "PyLong_AsLongLong",
+                                              NEW_INTEGER: "PyLong_FromLongLong"}))
+    code = entries(slot_of(Signature, "nbytes"))["promised"]
+    found: Counter = method("promised", code, ONE_ARGUMENT).of(np.array([address_of(python)], np.int64))
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib import import_module
 from operator import index
 from typing import Any
@@ -19,7 +20,7 @@ from ...freed import KEEP, MOST_KEPT
 from ..llvm import code
 from . import new_arrays as at
 from . import runtime
-from .objects import HANDLER_AT, NO_ARGUMENTS, Method
+from .objects import HANDLER_AT, NO_ARGUMENTS, Method, method
 from .pool import LIMIT, POOL_WORDS
 
 _FROM_TYPE, _CURRENT_HANDLER = 94, 305     # places among the functions that NumPy promises to C programs
@@ -39,12 +40,15 @@ def new_arrays(counts: Sequence[int], dtypes: Sequence[Any]) -> Callable[[], lis
     table = numpy_table()
     if not table:
         return lambda: [*map(np.empty, counts, dtypes)]
-    if "method" not in _kept:
-        _kept["method"] = Method(b"new_arrays", index(runtime.entries()["new_arrays"]), NO_ARGUMENTS, None)
     rows = [x for count, dtype in zip(counts, dtypes) for x in row_of(count, dtype)]
     memory = np.array([table, len(rows) // at.ROW_WORDS, *rows], np.int64)
-    made: Callable[[], list[Any]] = _kept["method"].of(memory)
+    made: Callable[[], list[Any]] = _maker().of(memory)
     return made
+
+
+@cache
+def _maker() -> Method:
+    return method("new_arrays", runtime.entries()["new_arrays"], NO_ARGUMENTS)
 
 
 def row_of(count: int, dtype: Any) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ places begin, how many they are) and PLACES, of each operand among the objects a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import index
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,13 +29,14 @@ from .objects import (
     Method,
     ObjectCode,
     address_of,
+    for_ever,
+    method,
     table_of,
 )
 
 COUNT, FIRST, STEPS, PLACES, PYTHON = range(5)
 _HEADER_WORDS, _STEP_WORDS = 5, 3
 (NONE, NODE_TYPE, PENDING, HOLD, LET_GO, NEW_LIST, NEW_TUPLE, NEW_OBJECT, SET_SLICE) = range(9)
-_kept: dict[str, Any] = {}      # for ever, since native code refers to it
 
 # Records the nodes, given the objects before them and the site, the last one; the list of the nodes.
 Recorder = Callable[[list[Any]], list[Node]]
@@ -48,25 +49,28 @@ def recorder(steps: Sequence[tuple[Signature, Sequence[int]]], first: int) -> Re
     """
     if not node_layout_is_known():
         return None
-    if "method" not in _kept:
-        _kept["python"] = _python()
-        _kept["method"] = Method(b"record", index(entries()["record"]), ONE_ARGUMENT, None)
     rows, places = [], list[int]()
     for signature, operands in steps:
         rows += [id(signature), len(places), len(operands)]
         places += operands
-    python = address_of(_kept["python"])
-    memory = np.array([len(steps), first, 0, 0, python, *rows, *places], np.int64)
+    memory = np.array([len(steps), first, 0, 0, address_of(_python()), *rows, *places], np.int64)
     base = address_of(memory) + 8 * _HEADER_WORDS
     memory[STEPS], memory[PLACES] = base, base + 8 * len(rows)
-    found: Recorder = _kept["method"].of(memory)
+    found: Recorder = _record().of(memory)
     return found
 
 
+@cache
+def _record() -> Method:
+    return method("record", entries()["record"], ONE_ARGUMENT)
+
+
+@cache
 def _python() -> Any:
-    return table_of({NONE: None, NODE_TYPE: Node, PENDING: pending.nodes},
-                    {HOLD: "Py_IncRef", LET_GO: "Py_DecRef", NEW_LIST: "PyList_New", NEW_TUPLE: "PyTuple_New",
-                     NEW_OBJECT: "PyType_GenericAlloc", SET_SLICE: "PyList_SetSlice"})
+    return for_ever(table_of(
+        {NONE: None, NODE_TYPE: Node, PENDING: pending.nodes},
+        {HOLD: "Py_IncRef", LET_GO: "Py_DecRef", NEW_LIST: "PyList_New", NEW_TUPLE: "PyTuple_New",
+         NEW_OBJECT: "PyType_GenericAlloc", SET_SLICE: "PyList_SetSlice"}))
 
 
 class _Code(ObjectCode):

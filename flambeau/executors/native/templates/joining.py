@@ -16,7 +16,7 @@ from ....graph.node import Signature
 from ..llvm.build import Module
 from ..llvm.code import kernel
 from ..movement.copying import Place, copied, define_run, define_run_past
-from ..movement.past import goes_past
+from ..movement.past import copy_goes_past
 from ..movement.spaces import ALIGNED, fused, tasks_for
 from ..plan import Call, Plan, Words
 from .movement import Template, bytes_moved, source_of
@@ -79,7 +79,7 @@ def _joined(signature: Signature, operands: Sequence[Geometry], dim: int, length
             words.values[count] += 1
         start += length * size
     tasks = -(-rows // high) * across
-    past = bool(goes_past(rows * width, width // len(lengths)))
+    past = bool(copy_goes_past(rows * width, width // len(lengths)))
     call = Call(_join_kernel(past), words, tasks, max(1, tasks // tasks_for(2 * rows * width)))
     return Plan([call], traffic=bytes_moved(signature))
 
