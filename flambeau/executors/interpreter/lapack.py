@@ -160,6 +160,38 @@ def getrf(x: Array) -> tuple[Array, Array]:
     return pivots.astype(np.int32), info.astype(np.int32)
 
 
+def potrf(x: Array) -> Array:
+    """Cholesky factors in place of the lower triangles; the first minor of each that is not positive (or
+    0)."""
+    run = _of("potrf", x)
+    count, n, _ = x.shape
+    info = np.zeros(count, run.integer)
+    run.of_each(count, "L", n, Each(x), max(1, n), Each(info))
+    return info
+
+
+def gesv(x: Array, b: Array) -> Array:
+    """Solutions in place of right-hand sides, and LU factors in place of matrices; the first zero pivot of
+    each (or 0)."""
+    run = _of("gesv", x)
+    _, right, n = b.shape
+    pivots, info = np.zeros(n, run.integer), np.zeros(len(b), run.integer)
+    run.of_each(len(b), n, right, Each(x), max(1, n), pivots, Each(b), max(1, n), Each(info))
+    return info
+
+
+def getri(x: Array) -> Array:
+    """Inverses in place of matrices; the first zero pivot of each (or 0)."""
+    run, factor = _of("getri", x), _of("getrf", x)
+    count, n, _ = x.shape
+    pivots, info = np.zeros((count, n), run.integer), np.zeros(count, run.integer)
+    work = np.empty(64 * n, x.dtype)
+    factor.of_each(count, n, n, Each(x), max(1, n), Each(pivots), Each(info))
+    if not info.any():
+        run.of_each(count, n, Each(x), max(1, n), Each(pivots), work, len(work), Each(info))
+    return info
+
+
 def trsm(a: Array, b: Array, lower: bool, turned: bool, unit: bool) -> None:
     """Triangular systems A X = B, or A^T X = B if ``turned``; X takes B's place.
 

@@ -2,7 +2,8 @@
 
 Note: single precision. NumPy computes in float64 whatever the type. That takes twice as long, and the signs
 of singular and of eigenvectors are not those that LAPACK finds for float32, as PyTorch and native code have
-them: here it is asked itself.
+them: here it is asked itself. Small matrices with two rows alike are found singular more often in float64:
+where ``ROUNDED`` rows and more are eliminated that is luck in either.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from . import blas, lapack
+
+ROUNDED = 20
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -87,9 +90,48 @@ def svd(a: Array, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     return (lapack.matrices(u, batch), values, lapack.matrices(v, batch)) if compute_uv else values
 
 
-cholesky = _by_one_thread(np.linalg.cholesky)
+@_by_one_thread
+def cholesky(a: Array) -> Array:
+    """Lower factors of Hermitian matrices."""
+    if not _is_single(a, "potrf") or _are_many(a):
+        return np.linalg.cholesky(a)
+    x = lapack.columns_of(a)
+    _require(lapack.potrf(x))
+    return np.tril(lapack.matrices(x, a.shape[:-2]))
+
+
+@_by_one_thread
+def inv(a: Array) -> Array:
+    """Inverses."""
+    if not _is_single(a, "getrf", "getri") or a.shape[-1] < ROUNDED or _are_many(a):
+        return np.linalg.inv(a)
+    x = lapack.columns_of(a)
+    _require(lapack.getri(x))
+    return lapack.matrices(x, a.shape[:-2])
+
+
+@_by_one_thread
+def solve(a: Array, b: Array) -> Array:
+    """Solutions of systems of equations; b are matrices."""
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    if not _is_single(a, "gesv") or a.shape[-1] < ROUNDED or _are_many(a) or not b.size \
+            or b.dtype != a.dtype:
+        return np.linalg.solve(a, b)
+    x, sides = (lapack.columns_of(np.broadcast_to(m, (*batch, *m.shape[-2:]))) for m in (a, b))
+    _require(lapack.gesv(x, sides))
+    return lapack.matrices(sides, batch)
+
+
+def _are_many(a: Array) -> bool:
+    """Whether so many small matrices that a call for each takes longer than float64 does."""
+    return math.prod(a.shape[:-2]) > a.shape[-1] ** 2 // 4 + 4
+
+
+def _require(info: Array) -> None:
+    if info.any():
+        raise np.linalg.LinAlgError("singular")
+
+
 det = _by_one_thread(np.linalg.det)
 eig = _by_one_thread(np.linalg.eig)
-inv = _by_one_thread(np.linalg.inv)
 slogdet = _by_one_thread(np.linalg.slogdet)
-solve = _by_one_thread(np.linalg.solve)

@@ -69,6 +69,37 @@ def test_solutions(shape: Any, dtype: Any, tolerance: float) -> None:
               tolerance)
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [(30, 30), (2, 40, 40), (17, 33, 33), (130, 130)], ids=str)
+def test_large_and_single_matrices_by_a_library(shape: Any, dtype: Any, tolerance: float) -> None:
+    test_general(shape, dtype, 5 * tolerance)
+    test_solutions(shape, dtype, 5 * tolerance)
+    x = positive(matrices(shape, dtype)) / shape[-1]
+    for sides in (matrices((*shape[:-1], 70), dtype), x[..., :1], x.mT):     # more than vectors take
+        for a in (x, x.mT.contiguous().mT):
+            check(lambda a, b: L.solve_triangular(a, b, upper=True), [a, sides], "linalg_solve_triangular",
+                  50 * tolerance)
+            check(flambeau.cholesky_solve, [sides, a], "cholesky_solve", 50 * tolerance)
+
+
+def test_what_a_library_lets_pass_is_found() -> None:
+    x = positive(matrices((2, 40, 40))).contiguous()
+    zero, nan, negative = x.clone(), x.clone(), x.clone()
+    zero[1], nan[1, 5, 3], negative[1, 7, 7] = 0.0, flambeau.nan, -1.0
+    for a in (zero, nan, negative):
+        for function in (L.cholesky_ex, L.inv_ex, L.lu_factor_ex):
+            with executor("interpreter"):
+                wanted = function(a)
+            with executor("native"):
+                found = function(a)
+            np.testing.assert_array_equal(wanted[-1].numpy(), found[-1].numpy())
+    singular = x.tril()
+    singular[0, 3, 3] = 0.0
+    for tier in ("native", "interpreter"):
+        with executor(tier):
+            assert not L.solve_triangular(singular, x, upper=False)[0].isfinite().all()
+
+
 @pytest.mark.parametrize("dtype", [flambeau.float32, flambeau.float64], ids=str)
 @pytest.mark.parametrize("shape", [(3, 3), (1, 1), (4, 5, 2), (2, 3, 4, 6), (40, 16, 16), (70, 33)], ids=str)
 def test_factors_of_the_library_are_the_interpreters(shape: Any, dtype: Any) -> None:

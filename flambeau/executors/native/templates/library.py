@@ -31,7 +31,7 @@ POINTERS = ("a", "b", "first", "second", "third", "status", "routine", "finish",
 # matrices' type.
 NUMBERS = ("batch", "a_batch", "a_row", "a_column", "rows", "columns", "low", "wide", "deep", "size",
            "at_copy", "at_more", "at_work", "b_batch", "b_row", "b_column", "right", "high", "bound", "at_b")
-_SLOTS = 16     # of 8 bytes: what routines take by reference
+SLOTS = 16      # of 8 bytes: what routines take by reference
 
 
 class Form(NamedTuple):
@@ -43,7 +43,7 @@ class Form(NamedTuple):
     flag: str
 
 
-class _Writer:
+class Writer:
     """A kernel under construction; ``refer`` and ``letter`` put arguments where a routine finds them."""
 
     def __init__(self, f: Function, form: Form, a: Registers) -> None:
@@ -78,7 +78,20 @@ class _Writer:
         return place
 
     def room(self, at: str) -> str:
-        return self.f.at(self.f.at(self.f.scratch, _SLOTS, "i64"), at, self.element)
+        return self.f.at(self.f.at(self.f.scratch, SLOTS, "i64"), at, self.element)
+
+    def number(self, value: str) -> str:
+        """A constant of the matrices' type."""
+        place = self._slot()
+        self.f.write(self.element, value, place, self.form.dtype.itemsize)
+        return place
+
+    def read(self, matrix: str, at: str) -> str:
+        return self.f.read(self.element, self.f.at(matrix, at, self.element), self.form.dtype.itemsize)
+
+    def matrix(self, pointer: str, b: str, step: str) -> str:
+        """Where the b-th of matrices that lie so far apart begins."""
+        return self.f.at(pointer, self.f.mul(b, step), self.element)
 
     def result(self, pointer: str, b: str, *extents: str) -> str:
         """Where the b-th of results of these extents begins."""
@@ -89,8 +102,7 @@ class _Writer:
     def load(self, b: str, to: str) -> str:
         """Copy matrix b, column by column."""
         a = self.a
-        first = self.f.at(a.a, self.f.mul(b, a.a_batch), self.element)
-        self.turn(first, a.a_row, a.a_column, a.columns, a.rows, to, a.rows)
+        self.turn(self.matrix(a.a, b, a.a_batch), a.a_row, a.a_column, a.columns, a.rows, to, a.rows)
         return to
 
     def turn(self, first: str, row: str, column: str, columns: str, rows: str, to: str, apart: str) -> None:
@@ -106,15 +118,20 @@ class _Writer:
         size = self.form.dtype.itemsize
         self.f.write(self.element, self.f.read(self.element, source, size), to, size)
 
-    def call(self, routine: str, *arguments: str, letters: int = 0) -> None:
-        """Call a routine; Fortran's compilers pass the lengths of its letters behind all else."""
-        passed = ", ".join([f"ptr {x}" for x in (*arguments, self.info)] + ["i64 1"] * letters)
-        self.f.effect(f"call void {routine}({passed})")
+    def call(self, routine: str, *arguments: str, letters: int = 0, fails: bool = True) -> None:
+        """Call a routine; Fortran's compilers pass the lengths of its letters behind all else.
+
+        ``fails``: it says whether it could do what it was asked for.
+        """
+        given = (*arguments, self.info) if fails else arguments
+        self.f.effect(f"call void {routine}({', '.join([f'ptr {x}' for x in given] + ['i64 1'] * letters)})")
+        if not fails:
+            return
         with self.f.when(self.f.emit(f"icmp ne {self.integer} {self.f.read(self.integer, self.info)}, 0")):
             self.f.write("i64", 1, self.a.status, 8)
 
 
-def _qr(w: _Writer) -> Callable[[str], None]:
+def _qr(w: Writer) -> Callable[[str], None]:
     f, a = w.f, w.a
     copy, tau, work = w.room(a.at_copy), w.room(a.at_more), w.room(a.at_work)
 
@@ -137,7 +154,7 @@ def _qr(w: _Writer) -> Callable[[str], None]:
     return each
 
 
-def _eigh(w: _Writer) -> Callable[[str], None]:
+def _eigh(w: Writer) -> Callable[[str], None]:
     a, vectors = w.a, w.form.name == "linalg_eigh"
     job, triangle = w.letter("V" if vectors else "N"), w.letter(w.form.flag)
     more, work = w.room(a.at_more), w.room(a.at_work)
@@ -150,7 +167,7 @@ def _eigh(w: _Writer) -> Callable[[str], None]:
     return each
 
 
-def _svd(w: _Writer) -> Callable[[str], None]:
+def _svd(w: Writer) -> Callable[[str], None]:
     a, vectors = w.a, w.form.name == "linalg_svd"
     job = w.letter(w.form.flag)
     copy, more, work = w.room(a.at_copy), w.room(a.at_more), w.room(a.at_work)
@@ -164,13 +181,13 @@ def _svd(w: _Writer) -> Callable[[str], None]:
     return each
 
 
-def _lstsq(w: _Writer) -> Callable[[str], None]:
+def _lstsq(w: Writer) -> Callable[[str], None]:
     f, a = w.f, w.a
     copy, pivots, work, sides = (w.room(x) for x in (a.at_copy, a.at_more, a.at_work, a.at_b))
     right, high, rank, bound = w.refer(a.right), w.refer(a.high), w.refer("0"), w.bits(a.bound)
 
     def each(b: str) -> None:
-        w.turn(f.at(a.b, f.mul(b, a.b_batch), w.element), a.b_row, a.b_column, a.right, a.rows, sides, a.high)
+        w.turn(w.matrix(a.b, b, a.b_batch), a.b_row, a.b_column, a.right, a.rows, sides, a.high)
         with f.loop(0, a.columns) as j:
             f.write(w.integer, 0, f.at(pivots, j, w.integer))
         w.call(a.routine, w.rows, w.columns, right, w.load(b, copy), w.rows, sides, high, pivots, bound, rank,
@@ -193,20 +210,25 @@ _WRITERS = {"linalg_lstsq": _lstsq, "linalg_qr": _qr, "linalg_eigh": _eigh, "lin
 def _code(form: Form) -> str:
     module = Module()
     with module.kernel("library") as f:
-        a = registers(f, POINTERS, NUMBERS)
-        before = f.emit(f"call i32 {a.get_threads}()")
-        f.effect(f"call void {a.set_threads}(i32 1)")
-        each = _WRITERS[form.name](_Writer(f, form, a))
-        with f.loop(0, a.batch) as b:
-            each(b)
-        f.effect(f"call void {a.set_threads}(i32 {before})")
+        over_batch(f, form, registers(f, POINTERS, NUMBERS), _WRITERS[form.name])
     return module.text()
+
+
+def over_batch(f: Function, form: Form, a: Registers,
+               write: Callable[[Writer], Callable[[str], None]]) -> None:
+    """What is done with each matrix, while the library takes one thread."""
+    before = f.emit(f"call i32 {a.get_threads}()")
+    f.effect(f"call void {a.set_threads}(i32 1)")
+    each = write(Writer(f, form, a))
+    with f.loop(0, a.batch) as b:
+        each(b)
+    f.effect(f"call void {a.set_threads}(i32 {before})")
 
 
 # --- plans --------------------------------------------------------------------------------------------------
 
 @cache
-def _threads() -> tuple[lapack.Address, lapack.Address] | None:
+def thread_setters() -> tuple[lapack.Address, lapack.Address] | None:
     """What gets and sets the library's number of threads."""
     for start, end in blas.SPELLINGS:
         found = [lapack.address(f"{start}openblas_{what}_num_threads{end}") for what in ("get", "set")]
@@ -236,9 +258,9 @@ def _least_squares(signature: Signature) -> Plan | None:
     rcond, driver = signature.attributes
     dtype, right = g.dtype.numpy, sides.shape[-1]
     space = fused(g.shape[:-2], [g.strides[:-2], sides.strides[:-2]], ordered=False)
-    threads = _threads()
+    setters = thread_setters()
     routine = lapack.symbol_of("gelsy", dtype.char) if dtype in (FLOAT32, FLOAT64) else None
-    if driver not in ("gels", "gelsy") or threads is None or routine is None or not g.numel \
+    if driver not in ("gels", "gelsy") or setters is None or routine is None or not g.numel \
             or not sides.numel or max(*g.shape[-2:], right) > LARGEST or len(space.extents) > 1:
         return None
     rows, columns = (int(n) for n in g.shape[-2:])
@@ -246,8 +268,8 @@ def _least_squares(signature: Signature) -> Plan | None:
     bound = float(np.finfo(dtype).eps) * high if rcond is None else float(rcond)
     size = _work("linalg_lstsq", dtype.char, "", rows, columns, right)
     form = Form("linalg_lstsq", dtype, routine[1], "")
-    given: dict[str, Argument] = {x: _function(at) for x, at in zip(POINTERS[6:], (
-        routine[0], routine[0], *threads))}
+    given: dict[str, Argument] = {x: function(at) for x, at in zip(POINTERS[6:], (
+        routine[0], routine[0], *setters))}
     steps = [own[-1] for own in space.strides]
     given |= {"b": lambda w: w.input(1, sides), "b_batch": steps[1], "b_row": sides.strides[-2],
               "b_column": sides.strides[-1], "right": right, "high": high,
@@ -260,16 +282,16 @@ def _planned(routine: str, finish: str, flag_of: Callable[[Signature], str]) -> 
     def find(signature: Signature) -> Plan | None:
         g, name = signature.geometries[0], signature.operator.name
         space = fused(g.shape[:-2], [g.strides[:-2]], ordered=False)
-        threads, dtype = _threads(), g.dtype.numpy
+        setters, dtype = thread_setters(), g.dtype.numpy
         if not g.numel or dtype not in (FLOAT32, FLOAT64) or max(g.shape[-2:]) > LARGEST \
-                or len(space.extents) > 1 or threads is None:
+                or len(space.extents) > 1 or setters is None:
             return None
         routines = [lapack.symbol_of(x, dtype.char) for x in (routine, finish)]
         if routines[0] is None or routines[1] is None:
             return None
         form = Form(name, dtype, routines[0][1], flag_of(signature))
-        given: dict[str, Argument] = {x: _function(at) for x, at in zip(POINTERS[6:], (
-            routines[0][0], routines[1][0], *threads))}
+        given: dict[str, Argument] = {x: function(at) for x, at in zip(POINTERS[6:], (
+            routines[0][0], routines[1][0], *setters))}
         given |= dict.fromkeys(("b", *NUMBERS[NUMBERS.index("b_batch"):]), 0)
         rows, columns = (int(n) for n in g.shape[-2:])
         size = _work(name, dtype.char, form.flag, rows, columns, _wide(form, rows, columns))
@@ -298,11 +320,11 @@ def _plan(signature: Signature, form: Form, batch: int, step: int, given: dict[s
               "at_work": place + more, "at_b": place + more + size}
     work = batch * (2000 + rows * columns * low * (2 if "qr" in form.name else 10))
     call = Call(_code(form), words(POINTERS, NUMBERS, given), 1,
-                scratch=8 * _SLOTS + (place + more + size + more_room) * form.dtype.itemsize + 64)
+                scratch=8 * SLOTS + (place + more + size + more_room) * form.dtype.itemsize + 64)
     return Plan([call], nanoseconds=work)
 
 
-def _function(address: lapack.Address) -> Callable[[Words], int]:
+def function(address: lapack.Address) -> Callable[[Words], int]:
     return lambda w: w.function(address)
 
 

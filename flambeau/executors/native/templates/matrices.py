@@ -1,7 +1,7 @@
-"""Linear algebra on batches of small matrices: factorizations, determinants, inverses, solutions.
+"""Linear algebra on batches of matrices: factorizations, determinants, inverses, solutions.
 
-Irregular matrices (a pivot of zero, a square root of a negative number) are left to the interpreter, as is
-what is large: there a library's blocked algorithms are faster.
+Small ones are taken by vectors that hold an element of each; the others by a library (``systems``). Irregular
+matrices (a pivot of zero, a square root of a negative number) are left to the interpreter.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import SupportsIndex
 
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
+from ...interpreter import linalg
 from ..arguments import Argument, result, words
 from ..llvm.code import kernel
 from ..llvm.emitter import FLOAT32, FLOAT64
@@ -20,12 +21,14 @@ from ..matrices.kernels import Form
 from ..movement.spaces import fused
 from ..plan import Call, Plan
 from ..vectors import Elements, elements
+from . import systems
 from .movement import Template
 
 # The largest extent of a matrix that is factored, and of one that is only substituted into.
 LARGEST, LARGEST_FACTOR = 32, 64
-# Multiply-adds of vectors for each matrix in their lanes: where the library takes as long.
-ENOUGH = 30e3
+# Multiply-adds of vectors for each matrix in their lanes, and rows of a matrix for each: where the library
+# takes as long.
+ENOUGH, ROWS_ENOUGH = 13e3, 11
 # Right-hand sides that are solved for together.
 MOST_SIDES = 64
 _TASK = 20e3    # nanoseconds
@@ -46,7 +49,7 @@ def _code(name: str, form: Form) -> str:
     return kernels.module_of("matrices", _WRITERS[name], elements(form.dtype), form)
 
 
-class _Operand:
+class Operand:
     """A batch of matrices: how far they, their rows and their columns lie apart."""
 
     def __init__(self, number: int, g: Geometry, batch: int, step: int) -> None:
@@ -64,7 +67,7 @@ class _Operand:
                 f"{name}_rows": self.rows, f"{name}_columns": self.columns}
 
 
-def _operands(signature: Signature, order: tuple[int, ...]) -> tuple[int, list[_Operand]] | None:
+def _operands(signature: Signature, order: tuple[int, ...]) -> tuple[int, list[Operand]] | None:
     """How many matrices there are, and the operands in the kernel's order; None where they are not taken."""
     found = [signature.geometries[i] for i in order]
     shape = signature.outputs[0].shape
@@ -77,9 +80,13 @@ def _operands(signature: Signature, order: tuple[int, ...]) -> tuple[int, list[_
     if len(space.extents) > 1:
         return None
     count = space.size
-    if found[-1].shape[-1] > MOST_SIDES or not _pays(signature.operator.name, found, count):
-        return None
-    return count, [_Operand(i, g, count, s[0]) for i, g, s in zip(order, found, space.strides)]
+    return count, [Operand(i, g, count, s[0]) for i, g, s in zip(order, found, space.strides)]
+
+
+def _fits(name: str, found: list[Geometry]) -> bool:
+    """Whether matrices are small enough for vectors."""
+    largest = LARGEST_FACTOR if name in _SUBSTITUTIONS else LARGEST
+    return found[-1].shape[-1] <= MOST_SIDES and max(found[0].shape[-2:]) <= largest
 
 
 def _pays(name: str, found: list[Geometry], count: int) -> bool:
@@ -88,11 +95,12 @@ def _pays(name: str, found: list[Geometry], count: int) -> bool:
     factored = name not in _SUBSTITUTIONS
     sides = found[1].shape[-1] if len(found) > 1 else columns if "inv" in name else 0
     steps = sides + (min(rows, columns) if factored else 0) * (0.4 if "cholesky" in name else 1)
-    return max(rows, columns) <= (LARGEST if factored else LARGEST_FACTOR) \
-        and rows * columns * steps <= ENOUGH * min(count, elements(found[0].dtype.numpy).lanes)
+    together = min(count, elements(found[0].dtype.numpy).lanes)
+    return _fits(name, found) and max(rows, columns) <= max(linalg.ROUNDED - 1, ROWS_ENOUGH * together) \
+        and rows * columns * steps <= ENOUGH * together
 
 
-def _rooms(e: Elements, first: _Operand, sides: int) -> tuple[dict[str, int], int]:
+def _rooms(e: Elements, first: Operand, sides: int) -> tuple[dict[str, int], int]:
     """Where what is in scratch memory begins, in vectors, and its size in bytes."""
     def up(n: int) -> int:
         return -(-n // e.lanes) * e.lanes
@@ -114,6 +122,11 @@ def _planned(order: tuple[int, ...], results: tuple[str, ...],
         if found is None:
             return None
         count, operands = found
+        given = [x.g for x in operands]
+        if not _pays(signature.operator.name, given, count):
+            plan = systems.plan(signature, count, operands, results)
+            if plan is not None or not _fits(signature.operator.name, given):
+                return plan
         form = Form(str(operands[0].g.dtype.numpy), tuple([x.dense for x in operands]), flags(signature))
         return _plan(signature, _code(signature.operator.name, form), count, operands, results)
     return find
@@ -125,7 +138,7 @@ def _one_by_one(signature: Signature) -> bool:
     return factors.shape[:-2] == signature.outputs[0].shape[:-2] and pivots.is_contiguous
 
 
-def _plan(signature: Signature, code: SupportsIndex, count: int, operands: list[_Operand],
+def _plan(signature: Signature, code: SupportsIndex, count: int, operands: list[Operand],
           results: tuple[str, ...]) -> Plan:
     e, first = elements(operands[0].g.dtype.numpy), operands[0]
     out = signature.outputs[0]
