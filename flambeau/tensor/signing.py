@@ -72,6 +72,8 @@ def _signed(operator: Operator, attributes: tuple[Any, ...], geometries: tuple[A
             devices.add(kind.device)
         elif kind not in _NUMBERS:
             _require_number(operator, kind)
+    if operator.kind == "pointwise" and geometries[0] is _ABSENT:       # others may be, as bounds of a clamp
+        _require_number(operator, _ABSENT)
     if len(devices) > 1:
         check_devices(geometries)
     outputs = operator.infer(geometries, attributes)
@@ -81,7 +83,8 @@ def _signed(operator: Operator, attributes: tuple[Any, ...], geometries: tuple[A
     return Signature(operator, attributes, geometries, several, single, compute)
 
 
-_NUMBERS = frozenset((int, float, bool, complex, type(None)))
+_ABSENT = type(None)
+_NUMBERS = frozenset((int, float, bool, complex, _ABSENT))
 
 
 def _require_number(operator: Operator, kind: Any) -> None:

@@ -102,21 +102,21 @@ def _number_like(number: Any, numpy_type: Any) -> Any:
 
 # --- integers -----------------------------------------------------------------------------------------------
 
-def _refuse_zero(x: Any) -> None:
-    kind = x.dtype.kind if isinstance(x, (np.ndarray, np.generic)) else np.result_type(x).kind
-    if kind in "iu" and not all(x):
+def _refuse_zero(x: Any, y: Any) -> None:
+    kind = y.dtype.kind if isinstance(y, (np.ndarray, np.generic)) else np.result_type(y).kind
+    if kind in "iu" and not all(y) and np.size(x):
         raise RuntimeError("ZeroDivisionError")
 
 
 def floored_quotient(x: Any, y: Any) -> Any:
     """x / y rounded down."""
-    _refuse_zero(y)
+    _refuse_zero(x, y)
     return np.floor_divide(x, y)
 
 
 def truncated_quotient(x: Any, y: Any) -> Any:
     """x / y rounded towards zero."""
-    _refuse_zero(y)
+    _refuse_zero(x, y)
     if np.result_type(x, y).kind == "f":
         return np.trunc(np.divide(x, y))
     quotient = np.floor_divide(x, y)
@@ -126,7 +126,7 @@ def truncated_quotient(x: Any, y: Any) -> Any:
 
 def floored_remainder(x: Any, y: Any) -> Any:
     """The remainder with the sign of y; a zero has the sign of x."""
-    _refuse_zero(y)
+    _refuse_zero(x, y)
     if np.result_type(x, y).kind != "f":
         return _integer_remainder(x, y)
     rest = np.fmod(x, y)
@@ -152,7 +152,7 @@ def _integer_remainder(x: Any, y: Any) -> Any:
 
 def truncated_remainder(x: Any, y: Any) -> Any:
     """The remainder with the sign of x."""
-    _refuse_zero(y)
+    _refuse_zero(x, y)
     return np.fmod(x, y)
 
 

@@ -85,14 +85,14 @@ def remember(found: Recent[Any, V], key: Any, value: V) -> V:
 
 def invalid_combination(function: str, overloads: Sequence[str], args: Any, kwargs: Any) -> TypeError:
     """PyTorch's error for a function with several signatures, none of which takes what was given."""
-    overloads = [overload.replace(" | None", "").replace("several ints", "tuple of ints")
-                 for overload in overloads]
+    for ours, theirs in ((" | None", ""), ("|Number", ""), ("several ints", "tuple of ints")):
+        overloads = [overload.replace(ours, theirs) for overload in overloads]
     kwargs = dict(reversed(kwargs.items()))     # the last first, in all its lists
     got = [type_in_words(a) for a in args] + [f"{name}={type_in_words(a)}" for name, a in kwargs.items()]
     said = f"{function}() received an invalid combination of arguments - got ({', '.join(got)}"
     said += ", ), " if kwargs and not args else "), "
     if len(overloads) == 1:
-        return TypeError(f"{said}but expected ({overloads[0].removeprefix('= ').replace('|Number', '')})")
+        return TypeError(f"{said}but expected ({overloads[0].removeprefix('= ')})")
     tried = [f" * ({overload})\n{_why_not(overload, args, kwargs)}" for overload in overloads]
     return TypeError(f"{said}but expected one of:\n{''.join(tried)}")
 

@@ -70,7 +70,7 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
             if target is None or out is None:
                 return function(*args, **kwargs)
             if out.apart:
-                refuse_aliases(args, target)
+                refuse_aliases(args, target, out.apart)
             if has_layout:
                 require_type(target, kwargs.get("dtype"))
             with casting.suspended():

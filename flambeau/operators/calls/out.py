@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ... import dtypes
 from ...graph.geometry import dense_like
 from ...tensor import Tensor, state
 from ...tensor.inplace import require_no_overlap, write
+from ...tensor.overlap import require_apart
 from ...tensor.warned import warn
 
 
@@ -21,7 +22,8 @@ class Out(NamedTuple):
     wrong_type: str = ""
     also: tuple[dtypes.dtype, ...] = ()     # further types that it takes
     several: str = ""       # ``wrong_type`` where there are several results
-    apart: bool = False     # operands are read while it is written: it shares no memory with them
+    # Operands are read while it is written: it shares no memory with them ("pointwise": unless it is one).
+    apart: bool | Literal["pointwise"] = False
     joins: bool = False     # made of ``cat``, whose words it has for a type that does not fit
     history: bool = True    # the result may have one: no tensor that requires a gradient can take it
 
@@ -33,8 +35,9 @@ class Out(NamedTuple):
 CONVERTED = Out()
 NO_OUT = Out("takes no out=")
 EXACT = Out("Expected out tensor to have dtype {result}, but got {out} instead")
+POINTWISE = Out(apart="pointwise")
 # Pointwise functions of one operand that leave no conversion to their loop.
-UNCONVERTED = Out("Found dtype {Out} but expected {Result}")
+UNCONVERTED = Out("Found dtype {Out} but expected {Result}", apart="pointwise")
 EXPECTED = Out("expected scalar_type {Result} but found {Out}")
 BOOLEAN = Out("{name} does not support non-boolean outputs.")
 NO_HISTORY = Out(history=False)
@@ -53,8 +56,13 @@ def store(result: Any, out: Any, name: str, asks: Out = CONVERTED) -> Any:
     return _store_one(out, result, name, asks)
 
 
-def refuse_aliases(operands: Any, out: Any) -> None:
-    """PyTorch's error where a function would write over what it still reads."""
+def refuse_aliases(operands: Any, out: Any, apart: bool | Literal["pointwise"]) -> None:
+    """PyTorch's error where a function would write over what it still reads (see ``Out``)."""
+    if apart == "pointwise":
+        for written in out if isinstance(out, (tuple, list)) else (out,):
+            if isinstance(written, Tensor):
+                require_apart(written, operands)
+        return
     for written in out if isinstance(out, (tuple, list)) else (out,):
         for x in operands:
             for each in x if isinstance(x, (tuple, list)) else (x,):

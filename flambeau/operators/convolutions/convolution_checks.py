@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...dtypes import BOOL, COMPLEX, SCALAR_NAMES, bfloat16, bool_, c_name
+from ...dtypes import BOOL, COMPLEX, SCALAR_NAMES, bfloat16, bool_, c_name, float32
 from ...tensor import Tensor
 from ..calls.arguments import integers
 from ..calls.extents import type_name
@@ -154,15 +154,15 @@ def _mixed_types(x: Tensor, weight: Tensor, kernel: str, unknown: tuple[Any, ...
     small = "small" in unknown and not x.dtype.is_floating_point and x.dtype.itemsize < 8
     if x.dtype.category in unknown or (small and x.dtype.category != COMPLEX):
         return NotImplementedError(f"\"{kernel}\" not implemented for '{name}'")
-    if x.dtype.category == COMPLEX or x.dtype is bfloat16:
+    if x.dtype.category == COMPLEX or x.dtype in (bfloat16, float32):
         also = " or input should be a MKLDNN tensor and weight is a dense tensor"
         return RuntimeError(f"Input type ({_dense_name(x)}) and weight type ({_dense_name(weight)}) should "
-                            f"be the same{also if x.dtype is bfloat16 else ''}")
+                            f"be the same{'' if x.dtype.category == COMPLEX else also}")
     return RuntimeError(f"expected scalar type {name} but found {SCALAR_NAMES[weight.dtype]}")
 
 
 def _dense_name(x: Tensor) -> str:
     """A tensor's type: older types are called by the name of their class."""
-    if x.dtype is bfloat16 or x.dtype.category == COMPLEX:
+    if x.dtype in (bfloat16, bool_) or x.dtype.category == COMPLEX:
         return f"CPU{SCALAR_NAMES[x.dtype]}Type"
     return type_name(x._geometry)

@@ -10,7 +10,7 @@ from ...dtypes import BOOL, COMPLEX, FLOATING, INTEGER, LOW_PRECISION, SCALAR_NA
 from ...graph.operator import Operator
 from ...tensor import Tensor, record
 from ...tensor.construct import tensor as scalar
-from ..calls.out import CONVERTED, Out, store
+from ..calls.out import CONVERTED, Out, refuse_aliases, store
 from .definition import operand, pointwise_operator, result_dtype
 from .registry import api
 
@@ -95,7 +95,10 @@ def of_tensors(*namespaces: str, name: str | None = None, promotes: str = "same"
                 require_tensor(input, public_name, "input", 1)
                 require_tensor(other, public_name, second, 2)
             result = record(op, (input, other))
-            return result if out is None else store(result, out, public_name, asks)
+            if out is None:
+                return result
+            refuse_aliases((input, other), out, "pointwise")
+            return store(result, out, public_name, asks)
         function.__name__ = function.__qualname__ = public_name
         function.__doc__ = kernel.__doc__
         function.__module__ = kernel.__module__

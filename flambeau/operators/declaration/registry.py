@@ -51,6 +51,8 @@ def api(*namespaces: str, out: bool | Out = False, inplace: Inplace = False, ali
         public_name = name or function.__name__
         policy = casting.policy_of(namespaces, public_name)
         asks = out if isinstance(out, Out) else CONVERTED if out else None
+        if asks is not None and isinstance(inplace, str) and not asks.apart:
+            asks = asks._replace(apart="pointwise")
         cast: Callable[..., Any] = function if policy is None else casting.casting(function, policy)
         for each in (public_name, *aliases):
             for namespace in namespaces:

@@ -7,6 +7,7 @@ from typing import Any
 from ... import dtypes
 from ...graph.geometry import Geometry, contiguous, dense_like
 from ...tensor import Tensor, assign, check_dim, record, record_pair
+from ...tensor.overlap import require_apart
 from ..calls.number_range import check_number, number_for
 from ..calls.out import EXACT, Out
 from ..declaration.definition import contiguous_as_first, operator
@@ -30,6 +31,23 @@ def check_vector(name: str, index: Tensor) -> None:
         raise RuntimeError(f"{name}(): Expected dtype {wanted}")
 
 
+_OUT_OF_RANGE = IndexError, "index out of range in self"
+
+
+def _select_words(ndim: int, dim: int, extent: int) -> tuple[type[Exception], str]:
+    """PyTorch's error for a position that ``index_select`` does not find: it reads columns in another way."""
+    if ndim > 1 and dim == 1:
+        return RuntimeError, f"INDICES element is out of DATA bounds, id={{}} axis_dim={extent}"
+    return _OUT_OF_RANGE
+
+
+def _add_words(ndim: int, dim: int, extent: int, is_int64: bool) -> tuple[type[Exception], str]:
+    """The same of ``index_add``, which scatters along the first and the last of several dimensions."""
+    if is_int64 and ndim > 1 and dim in (0, ndim - 1):
+        return RuntimeError, bounds.out_of_bounds(dim, extent)
+    return _OUT_OF_RANGE
+
+
 def _along(x: Tensor, dim: int, index: Tensor) -> tuple[Tensor, int, Tensor]:
     """Tensor, dimension and index with at least one dimension."""
     return x, check_dim(dim, x.ndim), index if index.ndim else index.reshape(1)
@@ -47,7 +65,8 @@ def _select_geometry(operands: Any, attributes: Any) -> Geometry:
 
 @operator("index_select", _select_geometry)
 def INDEX_SELECT(m: Any, input: Any, index: Any, dim: int) -> Any:
-    bounds.require(index, 0, input.shape[dim] if input.ndim else 1, IndexError, "index out of range in self")
+    extent = input.shape[dim] if input.ndim else 1
+    bounds.require(index, 0, extent, *_select_words(input.ndim, dim, extent))
     return m.take(input, index, dim) if input.ndim else input
 
 
@@ -84,8 +103,8 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
                            "value(s)")
     if input.ndim > 1 and not input.numel():
         _check_for_none(input.shape[d], index)
-    bounds.check_index(index, 0, input.shape[d] if input.ndim else 1, IndexError, "index out of range in "
-                                                                                  "self")
+    extent = input.shape[d] if input.ndim else 1
+    bounds.check_index(index, 0, extent, *_select_words(input.ndim, d, extent))
     return record_pair(INDEX_SELECT, input, index, (d,))
 
 
@@ -93,8 +112,7 @@ def _check_for_none(extent: int, index: Tensor) -> None:
     """PyTorch's words for positions of a tensor without elements."""
     if not extent and index.numel():
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
-    bounds.check_index(index, 0, extent, RuntimeError,
-                       f"INDICES element is out of DATA bounds, id={{}} axis_dim={extent}")
+    bounds.check_index(index, 0, extent, *_select_words(2, 1, extent))
 
 
 # --- writing along a dimension ------------------------------------------------------------------------------
@@ -106,7 +124,8 @@ def _where(dim: int, index: Any) -> tuple[Any, ...]:
 
 @operator("index_add", contiguous_as_first, owns=(0,))
 def INDEX_ADD(m: Any, input: Any, index: Any, source: Any, alpha: Any, dim: int) -> Any:
-    bounds.require(index, 0, input.shape[dim] if input.ndim else 1, IndexError, "index out of range in self")
+    extent = input.shape[dim] if input.ndim else 1
+    bounds.require(index, 0, extent, *_add_words(input.ndim, dim, extent, index.dtype.itemsize == 8))
     source = source if alpha == 1 else source * m.asarray(alpha).astype(source.dtype)
     if input.ndim == 0:
         return input + source.reshape(-1).sum(dtype=input.dtype)
@@ -156,8 +175,9 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     input, d, index = _along(input, dim, index)
     check_source("index_add", input, d, index, source)
     check_number(alpha, input.dtype)
-    bounds.check_index(index, 0, input.shape[d] if input.ndim else 1, IndexError, "index out of range in "
-                                                                                  "self")
+    extent = input.shape[d] if input.ndim else 1
+    bounds.check_index(index, 0, extent,
+                       *_add_words(input.ndim, d, extent, index._geometry.dtype is dtypes.int64))
     return record(INDEX_ADD, (input, index, source, alpha), (d,))
 
 
@@ -297,7 +317,7 @@ def _require_room(x: Tensor, d: int, count: int) -> None:
                            f"{held.numel * held.dtype.itemsize}")
 
 
-_index_filled = in_place(index_fill, "index_fill_")
+_index_filled = in_place(index_fill, "index_fill_", kind="apart")
 
 
 @api("Tensor")
@@ -366,5 +386,8 @@ def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
         if found.dims:
             put_in_place(found.view, values, found.indices, tuple(found.dims), accumulate)
             return self
+    if isinstance(indices, (tuple, list)):      # of a mask the positions are read first
+        require_apart(self, [i for i in indices if isinstance(i, Tensor) and i.dtype is not dtypes.bool_],
+                      same_allowed=False)
     written: Tensor = _index_written(self, indices, values, accumulate)
     return written

@@ -83,7 +83,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
         raise
 
 
-_written = in_place(_filled, "masked_fill_")
+_written = in_place(_filled, "masked_fill_", kind="pointwise")
 
 
 @api("Tensor")

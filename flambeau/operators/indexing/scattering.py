@@ -105,7 +105,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     return record_pair(GATHER, input, index, (d,))
 
 
-@api("torch", "Tensor", out=EXACT)
+@api("torch", "Tensor", out=EXACT.but_apart())
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """``gather`` whose operands are broadcast outside ``dim``; the flattened tensor without one.
 

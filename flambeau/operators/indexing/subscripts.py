@@ -339,7 +339,7 @@ def _set_generally(x: Tensor, key: Any, value: Any, number: bool) -> None:
     index_operators.check_known(target, found.indices, dims)
     lead = index_operators.indexed_shape(target._geometry.shape, dims, index_operators.index_shape(
         [i._geometry.shape for i in found.indices]))
-    require_apart(target, (value,), same_allowed=False)
+    require_apart(target, (value, *found.indices), same_allowed=False)
     value = _without_leading_ones(value, len(lead))
     put_in_place(target, value, found.indices, dims, False)
 

@@ -192,7 +192,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Any:
     return record(CROSS, (grad, conj(input)), ctx.attributes)
 
 
-@api("linalg", out=EXACT)
+@api("linalg", out=EXACT._replace(apart="pointwise"))
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross product of vectors with 3 elements along ``dim``.
 

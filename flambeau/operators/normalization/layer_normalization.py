@@ -9,7 +9,7 @@ from ...graph.operator import Rows
 from ...graph.recent import Recent
 from ...tensor import Tensor, record, record_one
 from ...type_info import finfo
-from ..calls.complaints import FAILURES
+from ..calls.complaints import FAILURES, require
 from ..declaration.definition import arithmetic_dtype, operand_dtype, operator
 from ..declaration.registry import api, failed
 from ..reductions.reduction import SUM_DIM
@@ -25,7 +25,8 @@ from .normalization import (
 
 
 def _check_normalized_shape(x: Tensor, shape: Any, weight: Any, bias: Any) -> tuple[int, ...]:
-    wanted = (shape,) if isinstance(shape, int) else tuple(shape)
+    require("layer_norm", 2, "several ints", "normalized_shape", shape)
+    wanted = tuple(shape)
     if not wanted:
         raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at "
                            "least one element, but got normalized_shape = []")
@@ -123,6 +124,7 @@ def _layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, ep
     try:
         dims = _fitting.get(key)
     except TypeError:  # a list of extents
+        require("layer_norm", 2, "several ints", "normalized_shape", normalized_shape)
         return _layer_norm(input, tuple(normalized_shape), weight, bias, eps, enough)
     if dims is None:
         shape = _check_normalized_shape(input, normalized_shape, weight, bias)
@@ -138,6 +140,7 @@ _fitting: Recent[tuple[Any, ...], tuple[int, ...]] = Recent(1 << 12)
 
 def _check_rms_shape(input: Tensor, normalized_shape: Any, weight: Any) -> tuple[int, ...]:
     """The normalized shape; its errors have words of their own."""
+    require("rms_norm", 2, "several ints", "normalized_shape", normalized_shape)
     given = list(normalized_shape)
     if input.ndim < len(given):
         raise ValueError(f"Input tensor must have at least {len(given)} dimensions, but got {input.ndim}")

@@ -145,6 +145,11 @@ def require_parameters(input: Tensor, *parameters: Any) -> None:
     kinds = {p.dtype for p in parameters if p is not None}
     if kinds <= {input.dtype} or (input.dtype in dtypes.LOW_PRECISION and kinds == {dtypes.float32}):
         return
+    first, *others = [p for p in parameters if p is not None]
+    if first.dtype is input.dtype:
+        other = next(p for p in others if p.dtype is not input.dtype)
+        raise RuntimeError(f"expected scalar type {dtypes.SCALAR_NAMES[input.dtype]} but found "
+                           f"{dtypes.SCALAR_NAMES[other.dtype]}")
     if kinds - {dtypes.float32}:
         raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
     raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")

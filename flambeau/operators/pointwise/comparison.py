@@ -275,7 +275,7 @@ def _(ctx: Any, grad: Tensor, condition: Tensor) -> Tensor:
 _ABSENT: Any = object()
 
 
-@api("torch", out=Out("Expected out type to be {Result} but got {Out}"))
+@api("torch", out=Out("Expected out type to be {Result} but got {Out}", apart="pointwise"))
 def where(condition: Tensor, input: Any = _ABSENT, other: Any = _ABSENT) -> Any:
     """``input`` where the condition holds, else ``other``; of a condition alone the indices where it holds.
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ... import dtypes
 from ...graph.operator import OnStacks, Operator
 from ...tensor import Tensor, record, record_pair, record_scaled
+from ...tensor.known import known_arrays
 from ...tensor.overrides import first_seen
 from ..creation.zero_gradients import zero_gradient
 from ..declaration.definition import NUMBERS, operand, pointwise, pointwise_operator
@@ -60,6 +63,8 @@ _BY_NUMBER = {FLOOR_DIVIDE: _QUOTIENT, DIV_FLOOR: _DIV_FLOOR, DIV_TRUNC: _DIV_TR
 def by_number(op: Operator, input: Any, other: Any) -> Operator:
     """The operator to record: native code divides integers by a number that is known not to be zero."""
     if other.__class__ is not int or not isinstance(input, Tensor):
+        if other.__class__ is Tensor:
+            refuse_zero(input, other)
         return op
     if not other:
         refuse_zero(input, other)
@@ -70,11 +75,35 @@ def by_number(op: Operator, input: Any, other: Any) -> Operator:
 _DIVIDED = frozenset((dtypes.int64, dtypes.int32))
 
 
+_FEW = 1 << 12      # so many values are looked through whenever something is divided by them
+
+
 def refuse_zero(input: Any, other: Any) -> None:
-    """Raise at the caller's line where integers are divided by the number 0; tensors are not looked at."""
-    if other.__class__ is int and not other and isinstance(input, Tensor) \
-            and input._geometry.dtype.category <= dtypes.INTEGER and input._geometry.numel:
+    """Raise at the caller's line where integers are divided by the number 0, or by a few known values of
+    which one is 0. Those that wait are looked through when they are computed.
+    """
+    if isinstance(input, Tensor):
+        if input._geometry.dtype.category > dtypes.INTEGER or not input._geometry.numel:
+            return
+    elif input.__class__ is not int:
+        return
+    if other.__class__ is Tensor:
+        g = other._geometry
+        if g.dtype.category == dtypes.INTEGER and 0 < g.numel <= _FEW \
+                and (found := known_arrays((other,))) is not None and not found[0].all() \
+                and _fit(input, other):
+            raise RuntimeError("ZeroDivisionError")
+    elif other.__class__ is int and not other and isinstance(input, Tensor):
         raise RuntimeError("ZeroDivisionError")
+
+
+def _fit(input: Any, other: Tensor) -> bool:
+    """Whether the shapes can be broadcast, which is complained about first."""
+    try:
+        np.broadcast_shapes(getattr(input, "shape", ()), other.shape)
+    except ValueError:
+        return False
+    return True
 
 
 for _op in (DIV_FLOOR, DIV_TRUNC):

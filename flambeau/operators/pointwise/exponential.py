@@ -6,6 +6,7 @@ from typing import Any
 
 from ...dtypes import BOOL, COMPLEX, INTEGER
 from ...tensor import Tensor, record, record_one
+from ..calls.out import POINTWISE
 from ..declaration.definition import pointwise, pointwise_operator
 from ..declaration.domain import of_tensors, operands, refuse
 from ..declaration.registry import api
@@ -215,7 +216,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor, eps: float) -> Tensor:
     return where(outside, 0, grad / (input * (1 - input)))
 
 
-@api("torch", "Tensor", "special", out=True, inplace=True)
+@api("torch", "Tensor", "special", out=POINTWISE, inplace=True)
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """``log(input / (1 - input))``, the inverse of ``sigmoid``; ``eps`` clamps to ``[eps, 1 - eps]``.
 

@@ -355,7 +355,8 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
     return grad * input.isfinite()
 
 
-_REPLACED = Out("nan_to_num: dtype of out: {Out} should be same as input: {Result}")
+_REPLACED = Out("nan_to_num: dtype of out: {Out} should be same as input: {Result}",
+                apart="pointwise")
 
 
 @api("torch", "Tensor", out=_REPLACED, inplace=True)

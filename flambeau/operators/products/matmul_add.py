@@ -107,7 +107,7 @@ def _declare_product(name: str, infer: Callable[..., Geometry], product: Operato
 ADDMM = _declare_product("addmm", _addmm_geometry, MM)
 
 
-@api("torch", "Tensor", out=EXACT, inplace=True)
+@api("torch", "Tensor", out=EXACT._replace(apart="pointwise"), inplace=True)
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *older: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``: (N, K) by (K, M), and an input that broadcasts to (N, M).
 

@@ -11,7 +11,7 @@ from ... import dtypes, return_types
 from ...graph.geometry import Geometry, contiguous
 from ...graph.operator import Operator
 from ...tensor import Tensor, check_dim, record, record_one
-from ..calls.out import EXPECTED
+from ..calls.out import EXPECTED, POINTWISE
 from ..declaration.definition import arithmetic_dtype, contiguous_as_first, operand_dtype, operator
 from ..declaration.domain import not_implemented
 from ..declaration.registry import api
@@ -58,7 +58,7 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
     return grad.flip(dim).cumsum(dim).flip(dim) if grad.ndim else grad
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=POINTWISE, inplace=True)
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Running sums along ``dim``.
 
@@ -145,7 +145,7 @@ def products_of_others(input: Tensor, dim: int) -> Tensor:
     return _cumprod_gradient(grad, input, dim)
 
 
-@api("torch", "Tensor", out=True, inplace=True)
+@api("torch", "Tensor", out=POINTWISE, inplace=True)
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Running products along ``dim``.
 
@@ -272,7 +272,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
     return up - down
 
 
-@api("torch", "Tensor", out=EXPECTED)
+@api("torch", "Tensor", out=EXPECTED._replace(apart="pointwise"))
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     r"""Logarithms of running sums of exponentials: :math:`y_i = \log \sum_{j \le i} e^{x_j}`.
 

@@ -192,7 +192,7 @@ def _one_or_all(
     return return_types.made(name, record(along, (input,), (found, keepdim)))
 
 
-_WITH_INDICES = Out(several=EXACT.wrong_type)
+_WITH_INDICES = Out(several=EXACT.wrong_type, apart="pointwise")
 
 
 @api("torch", "Tensor", out=_WITH_INDICES)

@@ -203,7 +203,7 @@ def _with_history(tensors: list[Tensor], shape: tuple[int, ...], dim: int) -> li
             if x._geometry.shape != (0,) or x._requires_grad] or tensors[:1]
 
 
-@api("torch", out=_JOINED)
+@api("torch", out=_JOINED.but_apart())
 def stack(tensors: Any, dim: int = 0) -> Tensor:
     """Tensors of one shape joined along a new dimension.
 
@@ -231,7 +231,7 @@ def _nonempty(tensors: Any, name: str) -> list[Tensor]:
     return tensors
 
 
-@api("torch", out=_JOINED)
+@api("torch", out=_JOINED.but_apart())
 def hstack(tensors: Any) -> Tensor:
     """Tensors joined side by side: along the columns, vectors end to end.
 
@@ -243,7 +243,7 @@ def hstack(tensors: Any) -> Tensor:
     return cat(parts, 0 if parts[0].ndim == 1 else 1)
 
 
-@api("torch", out=_JOINED, aliases=("row_stack",))
+@api("torch", out=_JOINED.but_apart(), aliases=("row_stack",))
 def vstack(tensors: Any) -> Tensor:
     """Tensors joined one above the other, vectors as rows.
 
@@ -255,7 +255,7 @@ def vstack(tensors: Any) -> Tensor:
     return cat([atleast_2d(x) for x in _nonempty(tensors, "vstack")], 0)
 
 
-@api("torch", out=_JOINED)
+@api("torch", out=_JOINED.but_apart())
 def dstack(tensors: Any) -> Tensor:
     """Tensors joined along the third dimension.
 
@@ -267,7 +267,7 @@ def dstack(tensors: Any) -> Tensor:
     return cat([atleast_3d(x) for x in _nonempty(tensors, "dstack")], 2)
 
 
-@api("torch", out=_JOINED)
+@api("torch", out=_JOINED.but_apart())
 def column_stack(tensors: Any) -> Tensor:
     """Vectors as the columns of a matrix, matrices side by side.
 

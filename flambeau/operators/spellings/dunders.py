@@ -108,16 +108,17 @@ for _compare in (lt, le, gt, ge):
 
 
 def _floored(op: Operator, general: Any) -> Callable[[Any, Any], Any]:
-    """``self // number`` and ``self % number``; what else there is goes the general way."""
+    """``self // other`` and ``self % other``, with what is known of the divisor when it is recorded."""
     def method(self: Any, other: Any) -> Any:
         if other.__class__ is int:
             return record_scaled(division.by_number(op, self, other), self, other)
+        division.refuse_zero(self, other)
         return general(self, other)
     return method
 
 
 def _by_no_zero(general: Any) -> Callable[[Any, Any], Any]:
-    """``self //= number`` and ``self %= number``."""
+    """``self //= other`` and ``self %= other``."""
     def method(self: Any, other: Any) -> Any:
         division.refuse_zero(self, other)
         return general(self, other)
