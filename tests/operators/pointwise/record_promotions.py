@@ -1,6 +1,6 @@
 """Write promotions.json: PyTorch's type promotion and casts for every pair of element types.
 
-    python tests/operators/record_promotions.py        needs PyTorch
+    python tests/operators/pointwise/record_promotions.py        needs PyTorch
 """
 
 from __future__ import annotations
