@@ -113,9 +113,17 @@ class Walk:
             elif fn.plan.frees:
                 fn.saved = None
         self.at = fn.sequence
+        waiting = self.waiting
         for target, grad in zip(fn.edges, results):
-            if target is not None and grad is not None:
-                self.give(target, grad)
+            if target is None or grad is None:
+                continue
+            if isinstance(target, GradFn) and target.plan is not None and target.plan.single:
+                at = -target.sequence
+                if at not in waiting:   # mostly
+                    waiting[at] = target, [grad]
+                    heappush(self.heap, at)
+                    continue
+            self.give(target, grad)
 
     def is_wanted(self, fn: GradFn, grads: list[Any]) -> bool:
         """Whether fn has to run. What is only asked for is remembered as the hooks of tensors leave it."""
@@ -180,9 +188,9 @@ def _by_rules(fn: GradFn, grads: list[Any]) -> Sequence[Any]:
     grad = grads[0] if fn.signature.single else tuple(grads)
     if operator.variadic_derivative is not None:
         return operator.variadic_derivative(fn, grad)
-    needs = fn.needs
+    needs = fn.plan.needs
     results: list[Any] = [None] * len(needs)
-    read = _reading_once() if any([x.__class__ is SavedTensor for x in fn.saved]) else kept  # noqa: C419
+    read = _reading_once() if SavedTensor in map(type, fn.saved) else kept
     for d in operator.derivatives:
         positions = d.operands
         if len(positions) == 1:

@@ -207,7 +207,7 @@ class TemplateWalk(Walk):
         results = gradients(fn, [tensor(grad) for grad in grads])
         template = tracing.template(results)
         if template is not None:
-            plan.templates[key] = template
+            plan.keep_template(key, template)
         self.pass_on(fn, results)
 
     def _wholes(self, sources: list[Gradient | None]) -> list[Gradient | None] | None:

@@ -141,7 +141,6 @@ class Family(dict[int, Geometry]):
     _lately: deque[int]     # of members that pass the offsets, the oldest first
 
     def __init__(self, shape: Size, strides: tuple[int, ...], dtype: dtype, device: device) -> None:
-        super().__init__()
         self.shape = shape
         self.strides = strides
         self.dtype = dtype
@@ -157,10 +156,10 @@ class Family(dict[int, Geometry]):
         self.flat: Geometry | None = None
         self._part: tuple[int, Family] | None = None    # the latest ``parts``
         self._stretch: tuple[int, Family] | None = None     # the latest ``stretch``
-        self._cuts: dict[tuple[int | None, ...], Family] = {}       # what ``cut`` gave lately
+        self._cuts = _NO_CUTS   # what ``cut`` gave lately
         self._room = _ROOM
         self.passes = False     # whether few of its members are met again: parts at any place, rows of many
-        self.spare: list[Geometry] = []     # what it let go of
+        self.spare = _NO_SPARE  # what it let go of
         self.first = next(iter(shape), 0)
         self.table = self.first if self.first > TABLE else 0
         self.rows: Family | None = None
@@ -281,11 +280,15 @@ class Family(dict[int, Geometry]):
                              (*strides, *self.strides[given:]), self.dtype, self.device))
             if None not in lengths:
                 found.pass_by()
-            if len(self._cuts) >= _CUTS:
+            if not 0 < len(self._cuts) < _CUTS:
                 self._cuts = {}
             self._cuts[lengths] = found
         return found
 
+
+# Of most families, of which there is one for each geometry that comes only once.
+_NO_CUTS: dict[tuple[int | None, ...], Family] = {}
+_NO_SPARE: list[Geometry] = []
 
 # A dimension that is longer is taken for the rows of a table: which is read next is not the same as in the
 # last step, and to remember how it was read would push out what comes back.
@@ -330,7 +333,7 @@ def _sweep() -> None:
         held = 0
         for family in list(_families.values()):
             family.line = None
-            family._cuts = {}
+            family._cuts = _NO_CUTS
         for key in list(_families):
             family = _families[key]
             held += family.let_go()

@@ -45,12 +45,20 @@ def _made_plan(signature: Signature, needs: tuple[bool, ...]) -> TapePlan:
         operator.grad_class = grad_class(operator.grad_class)
     if operator.variadic_derivative is not None:
         return TapePlan(needs, (), signature.single, operator.grad_class)
-    rules = [d for d in operator.derivatives for i in d.operands if needs[i]]
-    if not rules:
-        return NO_GRADIENT
-    kept = dict.fromkeys([k for d in rules for k in d.keeps])
-    frees = any(d.frees(signature.geometries) for d in rules)
-    return TapePlan(needs, tuple(kept), signature.single, operator.grad_class, frees)
+    # Shapes decide nothing here: a view's operand is a tensor, others' forms say which of theirs are.
+    key = signature.form if signature.form >= 0 else operator, needs, len(operator.derivatives)
+    known = _kept_and_freed.get(key)
+    if known is None:
+        rules = [d for d in operator.derivatives for i in d.operands if needs[i]]
+        if not rules:
+            return NO_GRADIENT
+        kept = tuple(dict.fromkeys([k for d in rules for k in d.keeps]))
+        known = _kept_and_freed[key] = kept, any(d.frees(signature.geometries) for d in rules)
+    return TapePlan(needs, known[0], signature.single, operator.grad_class, known[1])
+
+
+# Of a form, or an operator of views, and the operands that want gradients: what is kept, whether it is freed.
+_kept_and_freed: dict[Any, tuple[tuple[int, ...], bool]] = {}
 
 
 def attach(operator: Operator, signature: Signature, operands: Sequence[Any],

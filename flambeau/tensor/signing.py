@@ -51,10 +51,13 @@ def sign(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ...]) 
     kept = plain(attributes)
     if kept is not attributes:
         return sign(operator, (operator, kept, *geometries), kept)
-    made = _elsewhere(operator, attributes, geometries) \
-        if not operator.owns and any(g.__class__ is Geometry and g.offset for g in geometries) \
-        else _signed(operator, attributes, geometries)
-    return table.keep(key, made)
+    sign_one = _signed
+    if not operator.owns:
+        for g in geometries:
+            if g.__class__ is Geometry and g.offset:
+                sign_one = _elsewhere
+                break
+    return table.keep(key, sign_one(operator, attributes, geometries))
 
 
 def _elsewhere(operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...]) -> Signature:
@@ -66,15 +69,17 @@ def _elsewhere(operator: Operator, attributes: tuple[Any, ...], geometries: tupl
 
 
 def _signed(operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...]) -> Signature:
-    devices = set()
+    device, several_devices = None, False
     for kind in geometries:
         if kind.__class__ is Geometry:
-            devices.add(kind.device)
+            if kind.device is not device:
+                several_devices = device is not None
+                device = kind.device
         elif kind not in _NUMBERS:
             _require_number(operator, kind)
     if operator.kind == "pointwise" and geometries[0] is _ABSENT:       # others may be, as bounds of a clamp
         _require_number(operator, _ABSENT)
-    if len(devices) > 1:
+    if several_devices:
         check_devices(geometries)
     outputs = operator.infer(geometries, attributes)
     single = isinstance(outputs, Geometry)

@@ -145,14 +145,25 @@ class TapePlan:
         self.single = single
         self.grad_class = grad_class
         self.frees = frees
-        self.met = self.times = 0
-        self.forget_templates(0)
+        self.met = self.times = self.turn = 0
+        self.templates = _NONE_YET
+        self.room = _ROOM
+
+    def keep_template(self, key: Any, template: Any) -> None:
+        """Remember a template."""
+        if not self.templates:      # one of its own, which plans of shapes that come once do without
+            self.templates = {}
+        self.templates[key] = template
 
     def forget_templates(self, turn: int) -> None:
         """Make room for others."""
-        self.templates: dict[Any, Any] = {}
-        self.room = 80
+        self.templates = _NONE_YET
+        self.room = _ROOM
         self.turn = turn
+
+
+_NONE_YET: dict[Any, Any] = {}
+_ROOM = 80
 
 
 class GradFn:

@@ -96,12 +96,13 @@ def view_strides(g: Geometry, shape: Sequence[int]) -> tuple[int, ...] | None:
     """Strides with which the elements of ``g`` can be seen in another shape, None where they cannot."""
     if not (g.numel and g.ndim):
         return g.strides if g.shape == shape else row_major_strides(shape)
+    shape, old, steps = tuple(shape), tuple(g.shape), g.strides     # a ``Size`` takes longer to index
     strides = [0] * len(shape)
     d = len(shape) - 1
-    step, count = g.strides[-1], 1  # of a run of old dimensions without gaps: its last stride, its elements
+    step, count = steps[-1], 1  # of a run of old dimensions without gaps: its last stride, its elements
     for at in range(g.ndim - 1, -1, -1):
-        count *= g.shape[at]
-        if at and (g.shape[at - 1] == 1 or g.strides[at - 1] == count * step):
+        count *= old[at]
+        if at and (old[at - 1] == 1 or steps[at - 1] == count * step):
             continue
         done = 1
         while d >= 0 and (done < count or shape[d] == 1):
@@ -110,7 +111,7 @@ def view_strides(g: Geometry, shape: Sequence[int]) -> tuple[int, ...] | None:
             d -= 1
         if done != count:
             return None
-        step, count = g.strides[at - 1], 1
+        step, count = steps[at - 1], 1
     return tuple(strides)
 
 

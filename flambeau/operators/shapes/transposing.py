@@ -15,7 +15,7 @@ def _transpose_rule(g: Geometry, dim0: int, dim1: int) -> Geometry:
     a, b = check_dim(dim0, g.ndim), check_dim(dim1, g.ndim)
     if g.ndim == 0:
         return g
-    shape, strides = list(g.shape), list(g.strides)
+    shape, strides = [*g.shape], [*g.strides]
     shape[a], shape[b] = shape[b], shape[a]
     strides[a], strides[b] = strides[b], strides[a]
     return g.with_view(shape, strides, g.offset)
