@@ -64,6 +64,24 @@ def test_batches_of_a_tensor_are_one_graph() -> None:
     assert tiers[3:] == ["native"] * 5
 
 
+def test_places_count_from_the_first_graph_on() -> None:
+    table, sums = _table(), [5 * sum(row) for row in _table().tolist()]
+    tiers = []
+    with config.executor("native"):
+        for i in (0, 0, 8, 16, 0, 24):
+            assert (table[i:i + 8] * 5).sum(1).tolist() == pytest.approx(sums[i:i + 8])
+            tiers.append(looks[-1].tier)
+    assert tiers[1] == "native" and tiers[3:] == ["native"] * 3
+
+
+def test_parts_of_what_is_pending_do_not_move() -> None:
+    table, sums = _table(), [7 * sum(row) + 28 for row in _table().tolist()]
+    with config.executor("native"):
+        for i in range(0, 32, 8):
+            assert ((table + 1)[i:i + 8] * 7).sum(1).tolist() == pytest.approx(sums[i:i + 8])
+    assert known._latest is not None and not known._latest.family.moves
+
+
 def test_rows_that_are_the_same_by_chance_are_one_graph() -> None:
     picked = random.Random(0)
     table = _table(4)

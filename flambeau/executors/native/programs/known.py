@@ -64,7 +64,8 @@ class Family:
         self.rent = Rent(ledger.spent_on(outline.forms))
         self.following: Callable[[], Family | None] = _nothing
         self.moves = False
-        self.placeless: set[int] = set()    # what graphs were except for the places of their operands
+        # What graphs were except for the places of their operands, once one read a part of a leaf.
+        self.placeless: set[int] | None = None
 
 
 class Entry:
@@ -256,9 +257,16 @@ def _find(reading: Reading, expected: Family | None) -> Entry:
 
 
 def _only_places_differ(family: Family, reading: Reading) -> bool:
-    """Whether a new graph of this family has come before, with its operands in other places."""
+    """Whether a new graph of this family has come before, with its operands in other places.
+
+    As long as all leaves were read from where they begin, there is nothing to tell apart.
+    """
     if tuple(reading.signatures) in family.entries:
         return False
+    if family.placeless is None:
+        if not family.outline.reads_parts(reading.signatures):
+            return False
+        family.placeless = {without_places(entry.signatures) for entry in family.entries.values()}
     placeless = without_places(reading.signatures)
     if placeless in family.placeless:
         return True

@@ -10,7 +10,7 @@ after the one before. Only where that does not fit either is a key made and look
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -59,7 +59,7 @@ class Outline:
     """
 
     __slots__ = ("forms", "counts", "sources", "_total", "_inner", "_inner_nodes", "_again", "_first",
-                 "_leaf_count", "_leaves")
+                 "_leaf_count", "_leaves", "_read")
 
     def __init__(self, reading: Reading) -> None:
         self.forms = reading.forms()
@@ -94,6 +94,7 @@ class Outline:
         self._again, self._first = _getters(again)
         self._leaf_count = len(first)
         self._leaves = itemgetter(*first) if len(first) > 1 else _slice_of(first)
+        self._read: list[tuple[int, int]] | None = None     # which operands of which nodes are leaves
 
     def is_of(self, reading: Reading) -> bool:
         """Whether a graph has this structure, whatever its shapes."""
@@ -111,6 +112,13 @@ class Outline:
         # Different leaves are different nodes, which kernels read apart, and have their values.
         leaves = self._leaves(flat)
         return len({*leaves}) == self._leaf_count and _NO_VALUE not in map(id, map(_value, leaves))
+
+    def reads_parts(self, signatures: Sequence[Signature]) -> bool:
+        """Whether a leaf of a graph of this structure is read from elsewhere than where it begins."""
+        if self._read is None:
+            self._read = [(k, j) for k, own in enumerate(self.sources)
+                          for j, (kind, _) in enumerate(own) if kind == LEAF]
+        return any([signatures[k].geometries[j].offset for k, j in self._read])     # noqa: C419
 
     def key(self) -> tuple[Any, ...]:
         """What equal outlines have in common."""
