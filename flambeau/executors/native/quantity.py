@@ -240,7 +240,10 @@ class Tape:
 
     def _line(self, step: Step, result: int) -> str:
         function, a, b, outcome = step
-        if a.__class__ is tuple:
+        if function is _LEAST or function is _MOST:     # mostly: a call takes longer
+            x, y = map(self._register, a)
+            said = f"{x} if {x} {'<' if function is _LEAST else '>'} {y} else {y}"
+        elif a.__class__ is tuple:
             said = f"{self._named(function)}({', '.join(map(self._register, a))})"
             if outcome is not None:
                 return f" {', '.join([f'x{result + k}' for k in range(1, outcome + 1)])}, = {said}"
@@ -298,3 +301,7 @@ def least(a: int, b: int) -> int:
 def most(a: int, b: int) -> int:
     """The greater of two numbers."""
     return a if a > b else b
+
+
+_LEAST: Any = least.__wrapped__  # type: ignore[attr-defined]   # as tapes know them
+_MOST: Any = most.__wrapped__    # type: ignore[attr-defined]

@@ -21,6 +21,7 @@ from flambeau.executors.native.programs.program import Program
 from flambeau.executors.native.programs.segment import Segment
 from flambeau.executors.native.quantity import Quantity, Tape, least, whole
 from flambeau.nn import functional as F
+from flambeau.tensor import signing
 from tests.executors.native.planning import forget, planned
 
 
@@ -195,6 +196,25 @@ def test_known_formulas_ask_no_template(program: Callable[[Any], Any], monkeypat
         assert len(by_formula) > 5
     pattern = known._entries[-1].family.pattern
     assert pattern is not None and len(pattern._formulas.sketches) == 1
+
+
+@pytest.mark.parametrize("program", [_encoder, _rows])
+def test_signatures_that_were_forgotten_agree_with_a_sketch(program: Callable[[Any], Any],
+                                                            by_formula: list[int]) -> None:
+    with config.executor("native"):
+        forget()
+        for length in (20, 21, 23, 26, 27, 29, 30, 33):
+            planned(program, (3, length, 8))
+        by_formula.clear()
+        planned(program, (3, 25, 8))
+        with_them = [*by_formula]
+        signing.signatures.clear()      # those that do not vary, too, will be made anew
+        signing.projections.clear()
+        by_formula.clear()
+        found = planned(program, (3, 28, 8))
+        assert with_them and by_formula == with_them
+        forget()
+        assert planned(program, (3, 28, 8)) == found
 
 
 def test_another_number_of_threads_is_another_sketch(by_formula: list[int]) -> None:

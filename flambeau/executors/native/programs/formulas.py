@@ -32,6 +32,7 @@ _FORMULAS = 4       # of one stage
 _HOPELESS = 12      # shapes without a sketch after which stages are looked at one by one
 
 _geometry_facts = attrgetter("dtype", "ndim", "is_contiguous")
+_attributes = attrgetter("attributes", "compute")
 _VARYING = frozenset((Geometry, Size))  # what varies with the shapes, wherever it is in a signature
 
 
@@ -46,21 +47,22 @@ class Sketch:
     def __init__(self, members: list[int], old: Sequence[Signature], new: Sequence[Signature]) -> None:
         self.members = members
         self.threads = settings.threads
-        self._alike = [*map(_alike, [new[k] for k in members])]
         before, after = _geometries([old[k] for k in members]), _geometries([new[k] for k in members])
         known: dict[Any, int] = {}
         self.which = [known.setdefault(pair, len(known)) for pair in zip(before, after)]
-        self._first = taking([self.which.index(k) for k in range(len(known))])
-        self._which = taking(self.which)
-        self._facts = [*map(_facts, self._first(after))]
-        pairs = list(zip(_integers(self._first(before)), _integers(self._first(after))))
+        first = taking([self.which.index(k) for k in range(len(known))])
+        self._facts = [*map(_facts, first(after))]
+        pairs = list(zip(_integers(first(before)), _integers(first(after))))
         numbers = dict.fromkeys(pair for pair in pairs if pair[0] == pair[1])
         self.constants = [b for _, b in numbers]
         numbers.update(dict.fromkeys(pairs))
-        place = {pair: k for k, pair in enumerate(numbers)}
-        self.classes = [place[pair] for pair in pairs]
-        self._values = taking([self.classes.index(k) for k in range(len(place))])
-        self._classes = taking(self.classes)
+        self.place = {pair: k for k, pair in enumerate(numbers)}
+        self.classes = [self.place[pair] for pair in pairs]
+        self._varied = Part(self, [k for k in members if old[k] is not new[k]], old, new)
+        self._steady = [k for k in members if old[k] is new[k]]
+        self._steady_of = taking(self._steady)
+        self._steady_ones = list(self._steady_of(new))
+        self._whole = Part(self, members, old, new)
         self._apart = {0, 1, *self.constants}
         self.formulas: dict[int, list[Formula]] = {}
         self._tries: dict[int, int] = {}
@@ -68,22 +70,13 @@ class Sketch:
 
     def numbers(self, signatures: Sequence[Signature]) -> Sequence[int] | None:
         """The numbers that vary; None where signatures do not agree with the sketch."""
-        own = [signatures[k] for k in self.members]
-        if self.threads != settings.threads or [*map(_alike, own)] != self._alike:
+        if self.threads != settings.threads:
             return None
-        geometries = _geometries(own)
-        if len(geometries) != len(self.which):
+        known = list(self._steady_of(signatures)) == self._steady_ones
+        found = (self._varied if known else self._whole).numbers(signatures)
+        if found is None or len(self._apart.union(found)) != len(self._apart) + len(found):
             return None
-        distinct = self._first(geometries)
-        if list(self._which(distinct)) != geometries or [*map(_facts, distinct)] != self._facts:
-            return None
-        integers = _integers(distinct)
-        values = self._values(integers)
-        count = len(self.constants)
-        if list(self._classes(values)) != integers or list(values[:count]) != self.constants:
-            return None
-        found = values[count:]
-        return found if len(self._apart.union(found)) == len(self._apart) + len(found) else None
+        return found
 
     def plan(self, stage: int, numbers: Sequence[int]) -> Plan | None:
         """A stage's plan; None where no formula holds."""
@@ -144,6 +137,53 @@ class Sketch:
                 return made[n]
             found.append(_signature(signatures[k], taped))
         return found
+
+
+class Part:
+    """Some of a sketch's members, from whose geometries its numbers are read.
+
+    Those alone that vary, mostly: the others are the same signatures as ever.
+    """
+
+    __slots__ = ("_of", "_alike", "_plainly", "_count", "_first", "_which", "_facts", "_constants",
+                 "_values", "_classes")
+
+    def __init__(self, sketch: Sketch, members: list[int], old: Sequence[Signature],
+                 new: Sequence[Signature]) -> None:
+        self._of = taking(members)
+        before, after = _geometries(self._of(old)), _geometries(self._of(new))
+        self._plainly = _VARYING.isdisjoint([type(x) for s in self._of(new) for x in s.attributes])
+        self._alike = self._common(self._of(new))
+        known: dict[Any, int] = {}
+        which = [known.setdefault(pair, len(known)) for pair in zip(before, after)]
+        self._count = len(which)
+        self._first, self._which = taking([which.index(k) for k in range(len(known))]), taking(which)
+        self._facts = [*map(_facts, self._first(after))]
+        pairs = zip(_integers(self._first(before)), _integers(self._first(after)))
+        classes = [sketch.place[pair] for pair in pairs]
+        self._constants = sketch.constants
+        count = len(self._constants)
+        self._values = taking([classes.index(k) for k in range(count, len(sketch.place))])
+        self._classes = taking(classes)
+
+    def _common(self, own: Sequence[Signature]) -> list[Any]:
+        """What signatures that differ in their geometries have in common."""
+        return [*map(_attributes if self._plainly else _alike, own)]
+
+    def numbers(self, signatures: Sequence[Signature]) -> Sequence[int] | None:
+        """The numbers that vary; None where these signatures are not as the sketch has them."""
+        own = self._of(signatures)
+        if self._common(own) != self._alike:
+            return None
+        geometries = _geometries(own)
+        if len(geometries) != self._count:
+            return None
+        distinct = self._first(geometries)
+        if list(self._which(distinct)) != geometries or [*map(_facts, distinct)] != self._facts:
+            return None
+        integers = _integers(distinct)
+        found = self._values(integers)
+        return found if list(self._classes([*self._constants, *found])) == integers else None
 
 
 def _geometries(signatures: Sequence[Signature]) -> list[Any]:

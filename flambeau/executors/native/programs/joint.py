@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from operator import sub
 from typing import Any
 
 import numpy as np
@@ -40,8 +41,15 @@ class Joints:
 
     def program(self, signatures: Sequence[Signature]) -> Program | None:
         """The program for these shapes; None where no formula holds."""
-        for joint in self._known:
-            found = joint.program(signatures)
+        numbers: dict[Sketch, Sequence[int] | None] = {}
+        for joint in self._known:   # most have a sketch in common
+            if joint.sketch not in numbers:
+                numbers[joint.sketch] = joint.sketch.numbers(signatures)
+        near = [(joint, own) for joint in self._known if (own := numbers[joint.sketch]) is not None]
+        if len(near) > 1:   # what templates decide depends on how large numbers are
+            near.sort(key=lambda pair: sum(map(abs, map(sub, pair[0].given, pair[1]))))
+        for joint, own in near:
+            found = joint.program(signatures, own)
             if found is not None:
                 return found
         return None
@@ -69,9 +77,9 @@ class Joint:
 
     def __init__(self, arrangement: Arrangement, program: Program, segment: Segment, sketch: Sketch,
                  numbers: Sequence[int]) -> None:
-        self._arrangement, self._segment, self._sketch = arrangement, segment, sketch
+        self._arrangement, self._segment, self.sketch = arrangement, segment, sketch
         self._pattern = arrangement.pattern
-        self._signatures, self._given = program.signatures, numbers
+        self._signatures, self.given = program.signatures, numbers
         self._tape = Tape(numbers)
         self._constant: list[int] = []          # nodes that must be as they are,
         self._alike: list[tuple[int, int]] = []     # and those that must be as others are
@@ -104,7 +112,7 @@ class Joint:
     def _plan(self, s: int, plan: Plan) -> Plan:
         """The plan of a stage, of which the numbers that vary are on the tape."""
         pattern, members = self._pattern, self._pattern.stages[s]
-        formula = self._sketch.formula(s, self._given)
+        formula = self.sketch.formula(s, self.given)
         if formula is not None:
             return formula.on(self._tape)
         twin = pattern.twin_of(s)
@@ -147,7 +155,7 @@ class Joint:
 
     def _is_right(self) -> bool:
         """Whether it gives the program that it was made of."""
-        made, first = self.program(self._signatures), self._segment
+        made, first = self.program(self._signatures, self.given), self._segment
         found = None if made is None else made.parts[0]
         if not isinstance(found, Segment):
             return False
@@ -156,10 +164,9 @@ class Joint:
         return bool((addresses == first.memory).all()) and (found.scratch, found.nanoseconds, found.fresh) \
             == (first.scratch, first.nanoseconds, first.fresh)
 
-    def program(self, signatures: Sequence[Signature]) -> Program | None:
-        """The program for these shapes; None where the formula does not hold."""
-        numbers = self._sketch.numbers(signatures)
-        if numbers is None or list(self._same(signatures)) != self._known \
+    def program(self, signatures: Sequence[Signature], numbers: Sequence[int]) -> Program | None:
+        """The program for these shapes, which have these numbers; None where the formula does not hold."""
+        if list(self._same(signatures)) != self._known \
                 or self._other(signatures) != self._first(signatures):
             return None
         found = self._function(*numbers)
