@@ -93,6 +93,8 @@ def test_extents_of_one_lie_as_pytorch_has_them(name: str) -> None:
 
 FILLED = ["e.masked_fill_(m, 9)", "e.masked_fill_(m[0], 9)", "e.masked_fill_(m[..., :2], 9)",
           "e.masked_fill_(m[:, None], 9)", "x.requires_grad_().masked_fill_(m[0, :, :2], 9)",
+          "x.masked_fill_(m[0], torch.tensor(2 + 0j))", "x.masked_fill_(m[0], torch.tensor(1j))",
+          "x.copy_(m[0].masked_fill(~m[0], 1j))", "x.copy_(m[0].masked_fill(~m[0], torch.tensor(1j)))",
           "e.index_fill_(0, i, 9)", "e.index_fill_(1, i, 9)", "e.index_fill_(2, i, 9)", "e[m] = 9.0",
           "x[:0].index_fill_(0, i, 9)",
           "x[:0].t().index_fill_(0, i, 9)", "x[:0].clone().index_fill_(0, i, 9)", "x[:0].index_select(0, i)",

@@ -57,7 +57,7 @@ def number_for(value: Any, dtype: dtypes.dtype) -> Any:
         return value    # of any type
     check_number(value, dtype)
     if value.__class__ is complex and not dtype.is_complex:
-        value = value.real
+        value = value.real if dtype is not dtypes.bool_ else bool(value)
     if dtype.category != dtypes.INTEGER:
         return float(value) if value.__class__ is int and abs(value) >> 53 else value
     value = value if value.__class__ is bool else int(value)

@@ -57,9 +57,9 @@ def _filled(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             raise RuntimeError("masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                                f"{value.ndim} dimension(s).")
         if value.is_complex() and not input.is_complex():
-            raise RuntimeError("result type ComplexFloat can't be cast to the desired output type "
-                               f"{dtypes.SCALAR_NAMES[input.dtype]}")
-        if value.dtype is not input.dtype and (found := known_arrays((value,))) is not None:
+            number = number_for(value.item(), input.dtype)      # only one without an imaginary part
+            value = value.real if value.requires_grad else number
+        elif value.dtype is not input.dtype and (found := known_arrays((value,))) is not None:
             check_number(found[0].item(), input.dtype)
     elif value is None:
         raise TypeError("masked_fill(): argument 'value' must be Number, not NoneType")
