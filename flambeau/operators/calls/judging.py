@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -32,14 +32,26 @@ def _form_of(values: Iterable[Any]) -> tuple[Any, ...] | None:
             if not -_SMALL < x < _SMALL:
                 return None
         elif kind is tuple or kind is list or kind is Size:
-            for n in x:
-                if n.__class__ is not int or not -_SMALL < n < _SMALL:
-                    return None
-            kind = kind, len(x)
+            kind = _kind_of(kind, x)
+            if kind is None:
+                return None
         elif kind not in _WHATEVER:
             return None
         found.append(kind)
     return tuple(found)
+
+
+def _kind_of(kind: Any, values: Sequence[Any]) -> Any:
+    """The same of a tuple or list: of integers, or of tensors with dimensions; else None."""
+    if len(values) and values[0].__class__ is Tensor:
+        for x in values:
+            if x.__class__ is not Tensor or not x._geometry.shape:
+                return None
+        return kind, len(values), Tensor
+    for n in values:
+        if n.__class__ is not int or not -_SMALL < n < _SMALL:
+            return None
+    return kind, len(values)
 
 
 def in_front(front: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:

@@ -75,14 +75,14 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 
 def gradient_like(x: Tensor) -> Tensor:
     """x, whose gradient is made channels last if x suggests it: for functions composed of others."""
-    if not (suggests_last(x._geometry) and x.requires_grad):
+    if not (x.requires_grad and suggests_last(x._geometry)):
         return x
     return view(GRADIENT_IN_FORMAT, x, (True,))
 
 
 def contiguous_gradient(x: Tensor) -> Tensor:
     """x, whose gradient is made contiguous even if x suggests channels last."""
-    if not (suggests_last(x._geometry) and x.requires_grad):
+    if not (x.requires_grad and suggests_last(x._geometry)):
         return x
     return view(GRADIENT_IN_FORMAT, x, (False,))
 

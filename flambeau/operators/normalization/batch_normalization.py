@@ -7,11 +7,12 @@ from typing import Any
 from ...dtypes import LOW_PRECISION
 from ...graph.geometry import Geometry
 from ...graph.operator import Rows
-from ...tensor import Tensor, record, state
+from ...tensor import Tensor, record, record_pair, state
 from ...tensor.inplace import write
 from ..creation.memory_formats import gradient_like, in_format_of
 from ..declaration.definition import operand_dtype, operator, pointwise_operator
 from ..declaration.registry import api
+from ..pointwise.arithmetic import ADD, MUL
 from .normalization import (
     NORMALIZE,
     Attributes,
@@ -138,12 +139,15 @@ def _sizes(*parameters: Any) -> list[int | None]:
 
 
 def _check_sizes(input: Tensor, running_mean: Any, running_var: Any, weight: Any, bias: Any) -> None:
-    channels = input.shape[1] if input.ndim > 1 else 0
-    for name, size in zip(("running_mean", "running_var", "weight", "bias"),
-                          _sizes(running_mean, running_var, weight, bias)):
-        if size is not None and size != channels:
-            raise RuntimeError(f"{name} should contain {channels} elements not {size}")
-    if input.ndim < 2:
+    shape = input._geometry.shape
+    channels = shape[1] if len(shape) > 1 else 0
+    for p in (running_mean, running_var, weight, bias):
+        if p is not None and p._geometry.numel != channels:
+            for name, size in zip(("running_mean", "running_var", "weight", "bias"),
+                                  _sizes(running_mean, running_var, weight, bias)):
+                if size is not None and size != channels:
+                    raise RuntimeError(f"{name} should contain {channels} elements not {size}")
+    if len(shape) < 2:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, "
                          f"{max(input.ndim, 1) - 1}], but got 1)")
 
@@ -170,22 +174,31 @@ def _by_statistics(input: Tensor, running_mean: Any, running_var: Any, weight: A
                    eps: float) -> Tensor:
     """What evaluation gives: one factor and one summand for each channel."""
     given = running_mean, running_var, weight, bias
-    if None not in given and not (state.enabled and any(x.requires_grad for x in given)) \
-            and _are_wide(*given):
+    if weight is not None and bias is not None and _are_wide(*given) \
+            and not (state.enabled and any(x.requires_grad for x in given)):
         scale = record(SCALE, (running_var, weight, eps))
         shift = record(SHIFT, (bias, running_mean, scale))
     else:
         scale = (running_var + eps).rsqrt()
         scale = scale if weight is None else scale * weight
         shift = -running_mean * scale if bias is None else bias - running_mean * scale
-    result = gradient_like(input) * per_channel(scale, input.ndim) + per_channel(shift, input.ndim)
-    return in_format_of(result.to(input.dtype), input._geometry)
+    g = input._geometry
+    scaled = record_pair(MUL, gradient_like(input), per_channel(scale, g.ndim))
+    result = record_pair(ADD, scaled, per_channel(shift, g.ndim))
+    if result._geometry.dtype is not g.dtype:
+        result = result.to(g.dtype)
+    return in_format_of(result, g)
 
 
 def _are_wide(*given: Tensor) -> bool:
     """Whether all are of one type, in which steps of a formula are not rounded to 16 bits."""
-    kind = given[0].dtype
-    return kind not in LOW_PRECISION and all(x.dtype is kind for x in given)
+    kind = given[0]._geometry.dtype
+    if kind in LOW_PRECISION:
+        return False
+    for x in given:
+        if x._geometry.dtype is not kind:
+            return False
+    return True
 
 
 def update_running(running_mean: Tensor, running_var: Tensor, mean: Tensor, rstd: Tensor, count: int,
