@@ -13,7 +13,7 @@ from ..calls.out import EXACT
 from ..creation.casting import cast
 from ..declaration.definition import between_steps, operand_dtype, operator
 from ..declaration.domain import not_implemented
-from ..declaration.registry import api
+from ..declaration.registry import api, called
 
 
 def _geometry_of(name: str) -> Any:
@@ -155,6 +155,7 @@ def implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
 
 
 @api("nn.functional", name="softmax", as_is=("dtype",))
+@called("softmax")
 def _functional_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
 ) -> Tensor:
@@ -170,6 +171,7 @@ def _functional_softmax(
 
 
 @api("nn.functional", name="log_softmax", as_is=("dtype",))
+@called("log_softmax")
 def _functional_log_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
 ) -> Tensor:

@@ -152,7 +152,7 @@ def _unknown(called: str, names: set[str], given: dict[str, Any], kwargs: dict[s
     for name in kwargs:
         if name in given:
             return TypeError(f"{called}() got multiple values for argument '{name}'")
-        if name not in names and name not in SYNONYMS:
+        if name not in names and (name not in SYNONYMS or (name == "out" and kwargs[name] is not None)):
             return TypeError(f"{called}() got an unexpected keyword argument '{name}'")
     return None
 

@@ -51,6 +51,7 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
 
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
+        target = None
         try:
             if not kwargs:
                 return function(*args)
@@ -78,6 +79,8 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
         except FAILURES:
             if public is not None and first_seen((*args, *kwargs.values())):
                 return front_of(wrapper)(*args, **kwargs)       # which asks now
+            if target is not None:
+                kwargs["out"] = target
             given = _by_position(names, args, kwargs)
             if public is not None and (error := complaint(function, *public, *given)) is not None:
                 raise error from None

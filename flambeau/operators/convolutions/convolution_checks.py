@@ -97,7 +97,7 @@ def check_extents(x: Tensor, weight: Tensor, bias: Any, stride: Ints, padding: I
                            "actual input size")
     _refuse_empty_space(x)
     if x.dtype is not weight.dtype or x.dtype is bool_:
-        raise _mixed_types(x, weight, "slow_conv2d_cpu", (BOOL,))
+        raise _mixed_types(x, weight, groups, "slow_conv2d_cpu", (BOOL,))
     _check_kernel(weight.shape[2:])
 
 
@@ -123,7 +123,7 @@ def check_transposed_extents(x: Tensor, weight: Tensor, bias: Any, stride: Ints,
     _check_bias(weight, bias, weight.shape[1] * groups, "transposed=1, ")
     _refuse_empty_space(x)
     if x.dtype is not weight.dtype or x.dtype is bool_:
-        raise _mixed_types(x, weight, "slow_conv_transpose2d_out_cpu", (BOOL, "small"))
+        raise _mixed_types(x, weight, groups, "slow_conv_transpose2d_out_cpu", (BOOL, "small"))
     if weight.ndim < 5:
         _check_kernel(weight.shape[2:])
     if 0 in weight.shape[1:]:
@@ -148,17 +148,27 @@ def _by_axis(name: str, values: Ints) -> list[str]:
     return [f"{name}_{axis}: {value}" for axis, value in zip(axes, values)]
 
 
-def _mixed_types(x: Tensor, weight: Tensor, kernel: str, unknown: tuple[Any, ...]) -> Exception:
+def _mixed_types(x: Tensor, weight: Tensor, groups: int, kernel: str, unknown: tuple[Any, ...]) -> Exception:
     """PyTorch's errors for an input and a weight of different types."""
     name = SCALAR_NAMES[x.dtype]
     small = "small" in unknown and not x.dtype.is_floating_point and x.dtype.itemsize < 8
     if x.dtype.category in unknown or (small and x.dtype.category != COMPLEX):
         return NotImplementedError(f"\"{kernel}\" not implemented for '{name}'")
-    if x.dtype.category == COMPLEX or x.dtype in (bfloat16, float32):
+    if x.dtype.category == COMPLEX or x.dtype is bfloat16 or (x.dtype is float32
+                                                              and _is_large(x, weight, groups)):
         also = " or input should be a MKLDNN tensor and weight is a dense tensor"
         return RuntimeError(f"Input type ({_dense_name(x)}) and weight type ({_dense_name(weight)}) should "
                             f"be the same{'' if x.dtype.category == COMPLEX else also}")
     return RuntimeError(f"expected scalar type {name} but found {SCALAR_NAMES[weight.dtype]}")
+
+
+def _is_large(x: Tensor, weight: Tensor, groups: int) -> bool:
+    """Whether PyTorch has a library compute it, which asks for the types in words of its own."""
+    large_kernel = weight.ndim > 3 and min(weight.shape[-2:]) > 3
+    return x.shape[0] > 1 or groups > 1 or large_kernel or x.shape[:4].numel() > _LARGE
+
+
+_LARGE = 20480      # elements, of the first two spatial dimensions alone
 
 
 def _dense_name(x: Tensor) -> str:

@@ -6,12 +6,14 @@ import itertools
 from typing import Any
 
 from ... import dtypes
+from ...dtypes import FLOATING, SCALAR_NAMES
 from ...tensor import Tensor, record, state
 from ...tensor.warned import warn
 from ..calls.arguments import type_in_words
 from ..creation.creation import ones_like, zeros
 from ..creation.ranges import linspace
 from ..declaration.definition import arithmetic_dtype
+from ..declaration.domain import not_implemented
 from ..declaration.registry import api
 from ..indexing.combining import meshgrid
 from ..pointwise.comparison import where
@@ -211,9 +213,6 @@ def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_m
 
 
 def _check(input: Tensor, grid: Tensor, mode: str) -> None:
-    if input.dtype is not grid.dtype:
-        raise RuntimeError("grid_sampler(): expected input and grid to have same dtype, but input has "
-                           f"{input.dtype.name} and grid has {grid.dtype.name}")
     if input.shape[:1] != grid.shape[:1]:
         raise RuntimeError("grid_sampler(): expected grid and input to have same batch size, but got input "
                            f"with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}")
@@ -230,6 +229,12 @@ def _check(input: Tensor, grid: Tensor, mode: str) -> None:
                            f"and grid with sizes {list(grid.shape)}")
     if mode == "bicubic" and input.ndim == 5:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    if input.dtype is not grid.dtype:
+        if input.dtype.category != FLOATING:
+            kernel = "grid_sampler3d_cpu" if input.ndim == 5 else "grid_sampler_2d_cpu_kernel_impl"
+            raise not_implemented(kernel, input.dtype)
+        raise RuntimeError(f"expected scalar type {SCALAR_NAMES[input.dtype]} but found "
+                           f"{SCALAR_NAMES[grid.dtype]}")
 
 
 def _centres(n: int, like: Tensor, align_corners: bool) -> Tensor:

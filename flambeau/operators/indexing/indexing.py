@@ -278,11 +278,11 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """
     if index.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
-    if index.dtype.name not in ("int64", "int32"):
+    if index.dtype is not dtypes.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if isinstance(value, Tensor) and value.ndim:
-        raise RuntimeError(f"Only supports 0-dimensional value tensor, but got tensor with {value.ndim} "
-                           "dimension(s).")
+        raise RuntimeError("index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                           f"{value.ndim} dimension(s).")
     if not input.is_complex() and (value.is_complex() if isinstance(value, Tensor) else
                                    isinstance(value, complex)):
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")

@@ -207,6 +207,8 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
     if mode == "constant":
         if value.__class__ is complex:
             require("pad", 4, "float", "value", value)
+        if isinstance(value, Tensor):
+            value = value.item()
         number = 0 if value is None else float(value) if value.__class__ is int else value
         return _constant(input, widths, number)
     if not isinstance(mode, str):

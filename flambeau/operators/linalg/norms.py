@@ -9,6 +9,7 @@ from ... import dtypes
 from ...graph.geometry import Geometry, contiguous
 from ...graph.operator import Operator, Rows
 from ...tensor import Tensor, check_dim, record_one
+from ..calls.arguments import is_integer
 from ..calls.axes import normalize_dims, reduced_shape
 from ..calls.out import EXACT, Out
 from ..declaration.definition import arithmetic_dtype, between_steps, operand_dtype, operator
@@ -236,7 +237,7 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, 
     >>> torch.linalg.norm(torch.tensor([3., 4.]))
     tensor(5.)
     """
-    count = None if dim is None else 1 if isinstance(dim, int) else len(dim)
+    count = None if dim is None else 1 if is_integer(dim) else len(dim)
     if ord is None:
         require_floating(A, "linalg.vector_norm")
         return vector_norm(A, 2, dim, keepdim, dtype=dtype)

@@ -138,7 +138,7 @@ def add(input: Any, other: Any, *older: Any, alpha: Any = 1) -> Tensor:
     else:
         if other.__class__ not in NUMBERS and first_seen((input, other)):
             return NAMESPACES["torch"]["add"](input, other, alpha=alpha)
-        other = operand(other, "add", "other", 2)
+        other = operand(other, "add", "other", 1)
         input = some_tensor(input, other)
     if alpha.__class__ is int and alpha == 1:
         return record(ADD, (input, other))
@@ -159,7 +159,7 @@ def sub(input: Any, other: Any, *older: Any, alpha: Any = 1) -> Tensor:
     if not isinstance(other, Tensor):
         if other.__class__ not in NUMBERS and first_seen((input, other)):
             return NAMESPACES["torch"]["sub"](input, other, alpha=alpha)
-        other = operand(other, "sub", "other", 2)
+        other = operand(other, "sub", "other", 1)
         input = some_tensor(input, other)
     if alpha.__class__ is int and alpha == 1:
         return record(SUB, (input, other))

@@ -165,7 +165,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     if not isinstance(other, Tensor):
         if other.__class__ not in NUMBERS and first_seen((input, other)):
             return NAMESPACES["torch"]["div"](input, other, rounding_mode=rounding_mode)
-        other = operand(other, "div", "other", 2)
+        other = operand(other, "div", "other", 1)
         input = some_tensor(input, other)
     if rounding_mode is None:
         return _divided(TRUE_DIVIDE, input, other)

@@ -242,7 +242,10 @@ def _baddbmm_geometry(operands: Any, attributes: Any) -> Geometry:
     g, a, b = operands[:3]
     expandable(g, (extent_of(a.shape, 0), extent_of(a.shape, 1), extent_of(b.shape, 2)))
     shape = batched_shape(a, b)
-    if not (g.dtype is a.dtype is b.dtype):
+    if g.dtype is a.dtype is not b.dtype:
+        refuse_bool(a, "baddbmm")
+        raise RuntimeError(f"expected scalar type {SCALAR_NAMES[a.dtype]} but found {SCALAR_NAMES[b.dtype]}")
+    if g.dtype is not a.dtype:
         raise RuntimeError(
             f"Input dtypes must be the same, got: input {c_name(g.dtype)}, batch1: {c_name(a.dtype)}, "
             f"batch2: {c_name(b.dtype)}"

@@ -86,6 +86,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         if p.dtype.category < dtypes.FLOATING:
             raise RuntimeError("expected probabilities tensor to have floating type, got "
                                f"{dtypes.SCALAR_NAMES[p.dtype]}")
+        p.expand(self.shape)    # or its words for shapes that do not fit
         may_fail(generator)
         return assign(self, drawn(BERNOULLI_EACH, generator, (p.detach(),), geometry), "bernoulli_")
     return assign(self, drawn(BERNOULLI, generator, (chance(p),), geometry), "bernoulli_")

@@ -29,7 +29,7 @@ def _truth(op: Any, input: Tensor, dim: Any, keepdim: bool) -> Tensor:
     g = input._geometry
     dtype = dtypes.uint8 if g.dtype is dtypes.uint8 else dtypes.bool_
     dims = normalize_dims(dim, g.ndim, keepdim)
-    if dim == () and dim is not None:
+    if dim.__class__ in (tuple, list) and not dim:
         dims = ()
     return record_one(op, input, (dims, keepdim, dtype))
 

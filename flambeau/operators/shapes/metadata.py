@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import layouts
+from ... import dtypes, layouts
 from ...devices import META
 from ...engine import value_of
 from ...graph.geometry import Geometry, contiguous, intern
@@ -238,8 +238,7 @@ def set_(
     elif isinstance(source, Tensor):
         if source.dtype is not g.dtype:
             raise RuntimeError("Could not set tensor of type "
-                               f"{str(source.dtype).removeprefix('torch.')} to a tensor of type "
-                               f"{str(g.dtype).removeprefix('torch.')}")
+                               f"{dtypes.c_name(source.dtype)} to a tensor of type {dtypes.c_name(g.dtype)}")
         storage, made = source._storage, source._geometry
     else:
         storage = source._storage

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 from ...graph.geometry import Geometry
 from ...tensor import Tensor, check_dim, view, view_operator
 from ...tensor.warned import warn_once
+from ..calls.arguments import is_integer
+from ..calls.complaints import FAILURES
 from ..calls.extents import alone, sizes_of
-from ..declaration.registry import api
+from ..declaration.registry import api, failed
 
 
 def _transpose_rule(g: Geometry, dim0: int, dim1: int) -> Geometry:
@@ -51,7 +54,11 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     >>> torch.zeros(2, 3, 4).transpose(0, 2).shape
     torch.Size([4, 3, 2])
     """
-    return view(TRANSPOSE, input, (dim0, dim1))
+    try:
+        return view(TRANSPOSE, input, (dim0, dim1))
+    except FAILURES:
+        found: Tensor = failed("Tensor", "transpose", input, dim0, dim1)
+        return found
 
 
 @api("torch", "Tensor")
@@ -122,14 +129,15 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     >>> torch.zeros(2, 3, 4).movedim(0, -1).shape
     torch.Size([3, 4, 2])
     """
-    if isinstance(source, int) != isinstance(destination, int):
+    one, other = is_integer(source), is_integer(destination)
+    if one != other:
         raise TypeError("movedim() received an invalid combination of arguments - got "
                         f"({type(source).__name__}, {type(destination).__name__}), but expected one of:\n"
                         " * (int source, int destination)\n * (tuple of ints source, tuple of ints "
                         "destination)\n")
     ndim = input.ndim
-    sources = [source] if isinstance(source, int) else list(source)
-    places = [destination] if isinstance(destination, int) else list(destination)
+    sources = [index(source)] if one else list(source)
+    places = [index(destination)] if other else list(destination)
     if len(sources) != len(places):
         raise RuntimeError(f"movedim: Invalid source or destination dims: source ({sources} dims) should "
                            f"contain the same number of dims as destination ({places} dims)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import flambeau as torch
@@ -88,12 +89,18 @@ def test_nothing_is_divided_by_zero() -> None:
 
 MESSAGES = [
     ("F.conv2d(torch.ones(1, 1, 2, 2), torch.ones(1, 1, 1, 1).double())", RuntimeError,
+     "expected scalar type Float but found Double"),
+    ("F.conv2d(torch.ones(1, 1, 4, 4), torch.ones(1, 1, 4, 4).double())", RuntimeError,
+     "should be a MKLDNN tensor"),
+    ("F.conv1d(torch.ones(1, 2, 2), torch.ones(2, 1, 1).double(), groups=2)", RuntimeError, "MKLDNN tensor"),
+    ("F.conv1d(torch.ones(1, 1, 20481), torch.ones(1, 1, 2).double())", RuntimeError, "MKLDNN tensor"),
+    ("F.conv2d(torch.ones(2, 1, 2, 2), torch.ones(1, 1, 1, 1).double())", RuntimeError,
      "Input type (torch.FloatTensor) and weight type (torch.DoubleTensor) should be the same or input should "
      "be a MKLDNN tensor and weight is a dense tensor"),
-    ("torch.nn.ConvTranspose1d(1, 1, 1).half()(torch.ones(1, 1, 2))", RuntimeError,
+    ("torch.nn.ConvTranspose1d(1, 1, 1).half()(torch.ones(2, 1, 2))", RuntimeError,
      "Input type (torch.FloatTensor) and weight type (torch.HalfTensor) should be the same or input should "
      "be a MKLDNN tensor and weight is a dense tensor"),
-    ("F.conv1d(torch.ones(1, 1, 2), torch.ones(1, 1, 1).bool())", RuntimeError, "weight type (CPUBoolType)"),
+    ("F.conv1d(torch.ones(2, 1, 2), torch.ones(1, 1, 1).bool())", RuntimeError, "weight type (CPUBoolType)"),
     ("F.layer_norm(torch.ones(2, 4), 4)", TypeError,
      "layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int"),
     ("F.rms_norm(torch.ones(2, 4), 4)", TypeError,
@@ -119,6 +126,37 @@ MESSAGES = [
      "index out of range in self"),
     ("torch.ones(3, 4).index_add_(0, torch.tensor([7]).int(), torch.ones(1, 4))", IndexError,
      "index out of range in self"),
+    ("F.grid_sample(torch.ones(1, 1, 2, 2), torch.zeros(1, 2, 2, 2).double(), align_corners=True)",
+     RuntimeError,
+     "expected scalar type Float but found Double"),
+    ("F.grid_sample(torch.ones(1, 1, 2, 2).int(), torch.zeros(1, 2, 2, 2), align_corners=True)",
+     NotImplementedError, "\"grid_sampler_2d_cpu_kernel_impl\" not implemented for 'Int'"),
+    ("torch.baddbmm(torch.ones(1, 2, 2), torch.ones(1, 2, 2), torch.ones(1, 2, 2).half())", RuntimeError,
+     "expected scalar type Float but found Half"),
+    ("torch.ones(3).index_fill_(0, torch.tensor([0]).int(), 1)", IndexError,
+     "index_fill_(): Expected dtype int64 for index."),
+    ("F.softmax(torch.ones(2), 0, bogus=1)", TypeError,
+     "softmax() got an unexpected keyword argument 'bogus'"),
+    ("torch.eq(torch.ones(2), 1, out=1)", TypeError,
+     "eq() received an invalid combination of arguments - got (Tensor, int, out=int), but expected one of:"),
+    ("torch.linalg.inv(torch.eye(2), out=1)", TypeError,
+     "linalg_inv(): argument 'out' must be Tensor, not int"),
+    ("torch.max(torch.ones(2, 2), 1, out=torch.empty(0))", TypeError,
+     "max() received an invalid combination of arguments - got (Tensor, int, out=Tensor)"),
+    ("torch.squeeze(torch.ones(1, 2), 0, out=torch.empty(0))", TypeError,
+     "squeeze() received an invalid combination of arguments - got (Tensor, int, out=Tensor)"),
+    ("torch.ones(2, 2).transpose((0, 1), 1)", TypeError,
+     "transpose(): argument 'dim0' (position 1) must be int, not tuple"),
+    ("torch.transpose(torch.ones(2, 2), 0, None)", TypeError,
+     "transpose(): argument 'dim1' (position 3) must be int, not NoneType"),
+    ("torch.ones(2).add(None)", TypeError,
+     "add(): argument 'other' (position 1) must be Tensor, not NoneType"),
+    ("torch.div(torch.ones(2), 'a')", TypeError,
+     "div(): argument 'other' (position 2) must be Tensor, not str"),
+    ("torch.ones(2, 4).bernoulli_(torch.ones(3))", RuntimeError,
+     "The expanded size of the tensor (4) must match the existing size (3) at non-singleton dimension 1."),
+    ("torch.ones(2).set_(torch.ones(2).half())", RuntimeError,
+     "Could not set tensor of type c10::Half to a tensor of type float"),
     ("torch.add(None, torch.ones(2))", TypeError,
      "add(): argument 'input' (position 1) must be Tensor, not NoneType"),
     ("torch.div(None, torch.ones(2), rounding_mode='floor')", TypeError,
@@ -134,3 +172,12 @@ def test_messages(expression: str, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind) as caught:
         eval(expression, {"torch": torch, "F": F}).tolist()
     assert message in str(caught.value)
+
+
+def test_integers_of_other_kinds_are_dimensions() -> None:
+    x, one = torch.arange(6.0).reshape(2, 3), np.int64(1)
+    assert torch.all(x, one).tolist() == [False, True] and torch.any(x, one).tolist() == [True, True]
+    assert torch.movedim(x, one, 0).shape == torch.movedim(x, torch.tensor(1), 0).shape == (3, 2)
+    for dim in (one, torch.tensor(1)):
+        assert torch.linalg.norm(x, 1, dim).tolist() == [3, 12]
+    assert F.pad(x[0], (1, 0), value=torch.tensor(7.0)).tolist() == [7, 0, 1, 2]
