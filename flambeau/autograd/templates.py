@@ -291,7 +291,7 @@ def _accumulate(leaf: Tensor, grad: Any) -> None:
 
 def _accumulate_natively() -> None:
     global _natively
-    from ..tensor.native_accumulating import accumulator  # the native executor has imported llvmlite
+    from ..tensor.native.accumulating import accumulator  # the native executor has imported llvmlite
     _natively = accumulator(Reading)
 
 

@@ -74,7 +74,7 @@ def _settle() -> None:
 
 
 def _record_natively() -> None:
-    from .native_record import begin  # the native executor has imported llvmlite
+    from .native.record import begin  # the native executor has imported llvmlite
     begin()
 
 

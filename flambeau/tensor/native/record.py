@@ -12,17 +12,18 @@ from __future__ import annotations
 import ctypes
 import sys
 from functools import cache
+from importlib import import_module
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from ..config import settings
-from ..executors.native.llvm.build import Function, Module
-from ..executors.native.llvm.code import kernels
-from ..executors.native.llvm.effort import Effort
-from ..executors.native.programs.glance import node_layout_is_known
-from ..executors.native.programs.objects import (
+from ...config import settings
+from ...executors.native.llvm.build import Function, Module
+from ...executors.native.llvm.code import kernels
+from ...executors.native.llvm.effort import Effort
+from ...executors.native.programs.glance import node_layout_is_known
+from ...executors.native.programs.objects import (
     DATA_AT,
     ITEMS_AT,
     SIZE_AT,
@@ -34,18 +35,19 @@ from ..executors.native.programs.objects import (
     method,
     table_of,
 )
-from ..graph import pending
-from ..graph.node import Node
-from ..graph.site import is_library_file, user_frame
-from ..graph.storage import Storage
-from . import history, native_history, native_objects
-from .native_code import FUNCTIONS, RecordingCode, Slots, slots
-from .native_code import Python as of
-from .signing import parts_of, signatures
-from .tape import INFERENCE, next_sequence, state
-from .tensor import Tensor
+from ...graph import pending
+from ...graph.node import Node
+from ...graph.site import is_library_file, user_frame
+from ...graph.storage import Storage
+from ..history import NO_GRADIENT, attach
+from ..signing import parts_of, signatures
+from ..tape import INFERENCE, next_sequence, state
+from ..tensor import Tensor
+from . import history, objects
+from .code import FUNCTIONS, RecordingCode, Slots, slots
+from .code import Python as of
 
-record: Any = sys.modules[f"{__package__}.record"]     # the module, whose name its function has here
+record: Any = import_module("..record", __package__)    # the module, whose name its function has there
 _NEW = 65                       # the number of the slot that makes an object (Py_tp_new)
 _MOST = 32                      # operands
 # What is recorded natively: the function, how many operands its arguments are, whether attributes may follow.
@@ -90,7 +92,7 @@ def table() -> Any:
     """What native code has of Python; of ``record`` and its short ways, what is not native."""
     counted: Any = next_sequence
     kinds = [*record.plain_classes, Tensor, Tensor]
-    objects: dict[int, Any] = {
+    given: dict[int, Any] = {
         of.NONE: None, of.TRUE: True, of.FALSE: False, of.EMPTY: (), of.ZERO: 0, of.ONE: 1,
         of.BOOL_TYPE: bool, of.INT_TYPE: int, of.FLOAT_TYPE: float, of.COMPLEX_TYPE: complex,
         of.TUPLE_TYPE: tuple, of.LIST_TYPE: list, of.NODE: Node, of.STORAGE: Storage,
@@ -98,13 +100,13 @@ def table() -> Any:
         of.SIGNATURES: signatures, of.PENDING: pending.nodes, of.SETTINGS: settings,
         of.STATE: state, of.MEMBERS: "__dict__", of.ENABLED: "enabled", of.INFERRING: "inference",
         of.WATCHED: "watched", of.SITE: "site", of.IS_LIBRARY: is_library_file, of.OFFSET: "f_lasti",
-        of.OUTPUT_NUMBER: "_output_nr", of.INFERENCE: INFERENCE, of.NO_GRADIENT: history.NO_GRADIENT,
+        of.OUTPUT_NUMBER: "_output_nr", of.INFERENCE: INFERENCE, of.NO_GRADIENT: NO_GRADIENT,
         of.SEQUENCE: counted.__self__, of.FRAME: sys._getframe, of.USER_FRAME: user_frame,
-        of.CHECK_BUDGET: record.check_budget, of.ATTACH: history.attach, of.PARTS_OF: parts_of,
+        of.CHECK_BUDGET: record.check_budget, of.ATTACH: attach, of.PARTS_OF: parts_of,
         of.RECORD: record.record, of.GRAD: "_grad", of.HOOKS: "_hooks",
         **{at: vars(record)[name] for name, at, *_ in _WAYS},
     }
-    found = for_ever(table_of(for_ever(objects), {**FUNCTIONS, of.NEW_TENSOR: "PyType_GetSlot"}))
+    found = for_ever(table_of(for_ever(given), {**FUNCTIONS, of.NEW_TENSOR: "PyType_GetSlot"}))
     slot_of_type = ctypes.pythonapi.PyType_GetSlot
     slot_of_type.restype, slot_of_type.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_int)
     found[of.NEW_TENSOR] = slot_of_type(object, _NEW)
@@ -174,7 +176,7 @@ def _taped(module: Module, fields: Slots, wants: Function) -> Function:
 
     ``out``: the one there is, or the first of several, of which ``outs`` is the tuple, else null.
     """
-    theirs = native_history
+    theirs = history
     attach = theirs.attach(module, fields, wants)
     with module.helper("taped", [("ptr", "%memory"), ("ptr", "%operator"), ("ptr", "%signature"),
                                  ("ptr", "%operands"), ("i64", "%count"), ("ptr", "%out"),
@@ -243,12 +245,12 @@ def _recorded(module: Module, fields: Slots) -> Function:
 
     ``enough``: of several results without a history, how many are made.
     """
-    wants = native_history.wants(module, fields)
+    wants = history.wants(module, fields)
     signature_of, taped = _signature(module, fields), _taped(module, fields, wants)
     is_taped = _is_taped(module, fields, wants)
-    node_of = native_objects.node(module, fields, native_objects.site(module, fields))
-    tensor_of = native_objects.tensor(module, fields)
-    parts_of = native_objects.parts(module, fields, tensor_of)
+    node_of = objects.node(module, fields, objects.site(module, fields))
+    tensor_of = objects.tensor(module, fields)
+    parts_of = objects.parts(module, fields, tensor_of)
     with module.helper("recorded", [("ptr", "%memory"), ("ptr", "%operator"), ("ptr", "%operands"),
                                     ("i64", "%count"), ("ptr", "%attributes"), ("i64", "%enough")],
                        "ptr") as f:

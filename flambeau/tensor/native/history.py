@@ -5,10 +5,10 @@ It decides before it does anything: where something is unusual in the least, ``h
 
 from __future__ import annotations
 
-from ..executors.native.llvm.build import Function, Module
-from ..executors.native.programs.objects import TUPLE_AT
-from .native_code import Python as of
-from .native_code import RecordingCode, Slots
+from ...executors.native.llvm.build import Function, Module
+from ...executors.native.programs.objects import TUPLE_AT
+from .code import Python as of
+from .code import RecordingCode, Slots
 
 FAILED, DONE, UNUSUAL = -1, 1, 0
 _EQUAL = 2      # of Python's comparisons

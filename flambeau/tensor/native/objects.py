@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..executors.native.llvm.build import Function, Module
-from ..executors.native.programs.objects import TUPLE_AT
-from .native_code import Python as of
-from .native_code import RecordingCode, Slots
+from ...executors.native.llvm.build import Function, Module
+from ...executors.native.programs.objects import TUPLE_AT
+from .code import Python as of
+from .code import RecordingCode, Slots
 
 
 def site(module: Module, fields: Slots) -> Function:

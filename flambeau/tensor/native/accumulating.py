@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..executors.native.llvm.build import Module
-from ..executors.native.llvm.code import kernels
-from ..executors.native.llvm.effort import Effort
-from ..executors.native.programs.glance import node_layout_is_known
-from ..executors.native.programs.objects import (
+from ...executors.native.llvm.build import Module
+from ...executors.native.llvm.code import kernels
+from ...executors.native.llvm.effort import Effort
+from ...executors.native.programs.glance import node_layout_is_known
+from ...executors.native.programs.objects import (
     AN_ARRAY,
     DATA_AT,
     ITEMS_AT,
@@ -23,10 +23,11 @@ from ..executors.native.programs.objects import (
     method,
     slot_of,
 )
-from ..graph.geometry import Geometry
-from . import native_objects, native_record
-from .native_code import Python as of
-from .native_code import RecordingCode, Slots, slots
+from ...graph.geometry import Geometry
+from . import objects
+from .code import Python as of
+from .code import RecordingCode, Slots, slots
+from .record import table
 
 # Goes through leaves and their gradients from one on: which is the first that is not as simple as it thinks.
 Accumulator = Callable[[list[Any], int], int]
@@ -42,7 +43,7 @@ def accumulator(reading: type) -> Accumulator | None:
         return None
     fields = (*slots(), ("Geometry.is_contiguous", slot_of(Geometry, "is_contiguous")),
               *[(f"Reading.{name}", slot_of(reading, name)) for name in ("geometry", "stored")])
-    memory = np.array([address_of(native_record.table()), 0], np.int64)
+    memory = np.array([address_of(table()), 0], np.int64)
     found: Accumulator = method("accumulate", entries(fields)["accumulate"], AN_ARRAY).of(memory)
     return found
 
@@ -51,7 +52,7 @@ def accumulator(reading: type) -> Accumulator | None:
 def entries(fields: Slots) -> str:
     """``accumulate(self, reached, first)``, a method: its memory is the data of the array ``self``."""
     module = Module()
-    tensor_of = native_objects.tensor(module, fields)
+    tensor_of = objects.tensor(module, fields)
     with module.helper("is_absent", [("ptr", "%memory"), ("ptr", "%x"), ("ptr", "%name")], "i64") as f:
         c = RecordingCode(f, fields, 0)
         found = c.call(of.ATTRIBUTE, "ptr %x, ptr %name")
