@@ -8,6 +8,7 @@ result's lines are asked for before its values are computed.
 
 from __future__ import annotations
 
+from ..llvm.build import Function
 from .arguments import Arguments, Head
 from .tiles import Ahead
 
@@ -34,8 +35,8 @@ def bring_later_keys(w: Arguments, shared: Head, first: str) -> None:
     stop = f.choose(w.flag("causal"), "i64", stop, first)
     for name, columns in (("key", "depth"), ("value", "width")):
         matrix, row = w.of_head(name, shared), f.mul(w[f"{name}.row"], parts.storage.itemsize)
-        with f.loop(first, stop) as i, f.loop(0, f.mul(w[columns], parts.storage.itemsize), 64) as c:
-            f.prefetch(f.at(f.at(matrix, f.mul(i, row), "i8"), c, "i8"), 2)
+        start, size = f.at(matrix, f.mul(first, row), "i8"), f.mul(w[columns], parts.storage.itemsize)
+        _bring(f, start, row, f.sub(stop, first), size, write=False)
 
 
 def bring_result(w: Arguments, name: str, head: Head, first: str, count: str, columns: str) -> None:
@@ -43,5 +44,16 @@ def bring_result(w: Arguments, name: str, head: Head, first: str, count: str, co
     f, size = w.f, w.parts.storage.itemsize
     row = f.mul(w[f"{name}.row"], size)
     rows = f.at(w.of_head(name, head), f.mul(first, row), "i8")
-    with f.loop(0, count) as i, f.loop(0, f.mul(columns, size), 64) as c:
-        f.prefetch(f.at(f.at(rows, f.mul(i, row), "i8"), c, "i8"), 2, write=True)
+    _bring(f, rows, row, count, f.mul(columns, size), write=True)
+
+
+def _bring(f: Function, rows: str, row: str, count: str, size: str, write: bool) -> None:
+    """Ask for ``count`` rows of ``size`` bytes, ``row`` bytes apart: two cache lines of each in turn."""
+    with f.loop(0, size, 128) as c:
+        second = f.least(64, f.sub(f.sub(size, c), 1))
+        place = f.variable("ptr", f.at(rows, c, "i8"))
+        with f.loop(0, count):
+            at = place.get()
+            f.prefetch(at, 2, write=write)
+            f.prefetch(f.at(at, second, "i8"), 2, write=write)
+            place.set(f.at(at, row, "i8"))
