@@ -28,6 +28,7 @@ SHAPES = [
     ((1, 1), 129, 300, 128, 20), ((2, 1, 2), 17, 8, 33, 64), ((1, 8), 1, 64, 32, 32), ((2, 3), 3, 33, 40, 48),
     ((2, 2), 2, 130, 64, 81), ((3, 2), 24, 24, 32, 16), ((2, 2), 13, 77, 32, 32),
     ((2, 2), 21, 130, 34, 48), ((3,), 38, 50, 24, 16),
+    ((2,), 57, 57, 32, 32), ((2,), 41, 113, 32, 64), ((3,), 45, 106, 64, 32),
 ]
 MASKS: dict[str, Callable[[tuple[int, ...], int, int], Any]] = {
     "scores": lambda lead, n, s: flambeau.randn(n, s),
@@ -228,3 +229,11 @@ def test_module_copies_nothing(batch_first: bool) -> None:
             flambeau.synchronize()
         kernels = flambeau.explain(1, kernels=True)
     assert "scaled_dot_product_attention_backward" in kernels and "unsafe_view" not in kernels
+
+
+@pytest.mark.parametrize("keys", [1, 77, 112, 113, 200, 225, 1000])
+def test_keys_are_shared_out_evenly(keys: int) -> None:
+    size = template._keys_of_block(keys, False)
+    blocks = -(-keys // size)
+    assert size <= template.KEYS and blocks == -(-keys // template.KEYS)
+    assert (blocks - 1) * size < keys <= blocks * size

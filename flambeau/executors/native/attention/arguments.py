@@ -12,9 +12,9 @@ from .tiles import Parts
 
 LEAD = 3    # dimensions before the last two; fewer are filled up with extents of 1
 # ``group``: how many heads of queries share one of keys and values, of which ``lead.shared`` are adjacent.
-# ``padded``: whole vectors of columns.
+# ``padded``: whole vectors of columns. ``keys.block``: how many keys a tile of scores has.
 SIZES = ("lead.1", "lead.2", "lead.shared", "group", "queries", "keys", "depth", "width", "depth.padded",
-         "width.padded", "causal", "masked", "dropped", "chunks")
+         "width.padded", "keys.block", "causal", "masked", "dropped", "chunks")
 
 
 class Names(NamedTuple):
@@ -110,6 +110,33 @@ class Arguments:
         f, row = self.f, self[f"{name}.row"]
         place = f.at(self.of_head(name, head), f.mul(first, row), memory_type(self.parts.storage))
         return f.choose(direct, "ptr", place, other), f.choose(direct, "i64", row, other_row)
+
+
+class Coming:
+    """The head of keys of a task, found while the one before is computed, for its rows to be asked for.
+
+    ``number``: of its head of queries, or if tasks are not ``one_of_group``, of its head of keys.
+    """
+
+    def __init__(self, w: Arguments, task: str, one_of_group: bool = True) -> None:
+        self._w = w
+        self._one_of_group = one_of_group
+        self.number, *self._head = (w.f.variable("i64", x) for x in self._found(task))
+
+    def _found(self, task: str) -> tuple[str, ...]:
+        w = self._w
+        number = w.f.div(task, w["chunks"])
+        return number, *w.head(w.f.div(number, w["group"]) if self._one_of_group else number, shared=True)
+
+    @property
+    def shared(self) -> Head:
+        """The head, until another task follows."""
+        return Head(*[x.get() for x in self._head])
+
+    def follow(self, task: str) -> None:
+        """Go on to another task."""
+        for variable, x in zip((self.number, *self._head), self._found(task)):
+            variable.set(x)
 
 
 class Matrix:

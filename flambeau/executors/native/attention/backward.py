@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from ..llvm.build import Function, Module
 from ..llvm.emitter import Dtype, memory_type
 from .ahead import bring_later_keys, bring_result, needed_next
-from .arguments import SIZES, Arguments, Head, Matrix, Names, matrix
+from .arguments import SIZES, Arguments, Coming, Head, Matrix, Names, matrix
 from .forward import greatest, inverse, kept_weights, last_key, multiply, multiply_all, scores
 from .paired import is_paired
 from .powers import absolute, base_two, finite_or_zero, power
@@ -49,26 +49,26 @@ TOP, SUM, INNER, STATISTICS = range(4)
 def backward_text(storage: Dtype, compute: Dtype) -> str:
     """The module of the kernels ``attention_backward`` and ``attention_gather``."""
     module = Module()
-    parts = Parts(module, storage, compute)
+    parts = Parts(module, storage, compute, factored=False)
     with module.kernel("attention_backward") as f:
         w = Arguments(f, parts, BACKWARD)
         blocks = f.div(f.add(w["queries"], parts.width - 1), parts.width)
+        coming = Coming(w, f.begin, one_of_group=False)
         with f.loop(f.begin, f.end) as task:
-            number = f.div(task, w["chunks"])
-            shared = w.head(number, shared=True)
-            next_task = f.least(f.add(task, 1), f.sub(f.end, 1))
-            shared_next = w.head(f.div(next_task, w["chunks"]), shared=True)
+            number, shared = coming.number.get(), coming.shared
+            coming.follow(f.least(f.add(task, 1), f.sub(f.end, 1)))
+            shared_next = coming.shared
+            start = f.sub(task, f.mul(number, w["chunks"]))
             k = matrix(w, "key", shared, w["keys"], "depth")
             v = matrix(w, "value", shared, w["keys"], "width")
-            sums = _Sums(w, task, shared)
-            with f.loop(0, w["group"]) as member, \
-                    f.loop(f.rem(task, w["chunks"]), blocks, w["chunks"]) as block:
+            sums = _Sums(w, task, start, shared)
+            with f.loop(0, w["group"]) as member, f.loop(start, blocks, w["chunks"]) as block:
                 head = w.head(f.add(f.mul(number, w["group"]), member))
                 following = f.mul(f.add(block, w["chunks"]), parts.width)
                 bring_later_keys(w, shared, following)
                 ahead = needed_next(w, head, following, ("query", "grad"), shared_next)
                 sums.bring(f.compare("sge", following, w["queries"]))
-                begun = f.compare("sgt", f.add(member, f.div(block, w["chunks"])), 0)
+                begun = f.compare("sgt", f.add(member, f.sub(block, start)), 0)
                 _Block(w, head, f.mul(block, parts.width), k, v, sums, begun, ahead).run()
             sums.deliver()
     with module.kernel("attention_gather") as f:
@@ -81,7 +81,7 @@ def backward_text(storage: Dtype, compute: Dtype) -> str:
 class _Sums:
     """Where a task adds up dK and dV: rows are far apart in the results, and cross few sets of the caches."""
 
-    def __init__(self, w: Arguments, task: str, shared: Head) -> None:
+    def __init__(self, w: Arguments, task: str, start: str, shared: Head) -> None:
         f, parts = w.f, w.parts
         self.w, self.shared = w, shared
         self.alone = w.flag("alone")
@@ -91,7 +91,7 @@ class _Sums:
         value = parts.at(f, key, f.mul(w["keys"], w["depth.padded"]))
         self.key, self.key_row = w.instead(self.direct, "grad_key", shared, key, w["depth.padded"])
         self.value, self.value_row = w.instead(self.direct, "grad_value", shared, value, w["width.padded"])
-        self._clear(f.mul(f.rem(task, w["chunks"]), parts.width))
+        self._clear(f.mul(start, parts.width))
 
     def _clear(self, first: str) -> None:
         """Zeros for the keys that the first block, with queries from ``first`` on, does not attend to."""
@@ -135,15 +135,15 @@ class _Block:
 
     def run(self) -> None:
         """Add to dK and dV, write the rows of dQ."""
-        f, parts = self.f, self.parts
+        f = self.f
         self._prepare()
         bring_result(self.w, "grad_query", self.head, self.first, self.count, self.w["depth"])
-        with f.loop(0, self.stop, parts.keys) as j:
+        with f.loop(0, self.stop, self.w["keys.block"]) as j:
             self._scores(j)
-        with f.loop(0, self.stop, parts.keys) as j:
+        with f.loop(0, self.stop, self.w["keys.block"]) as j:
             self._weights(j)
         self._normalize()
-        with f.loop(0, self.stop, parts.keys) as j:
+        with f.loop(0, self.stop, self.w["keys.block"]) as j:
             self._gradients(j)
         self._finish()
 

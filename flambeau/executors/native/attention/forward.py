@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from ..llvm.build import Function, Module
 from ..llvm.emitter import Dtype, memory_type
 from .ahead import bring_later_keys, bring_result, needed_next
-from .arguments import SIZES, Arguments, Head, Matrix, Names, matrix
+from .arguments import SIZES, Arguments, Coming, Head, Matrix, Names, matrix
 from .paired import is_paired
 from .powers import base_two, finite_or_zero, greater, of_mask, power
 from .span import BOUNDS, Span, over_keys
@@ -38,15 +38,16 @@ def forward_text(storage: Dtype, compute: Dtype) -> str:
     with module.kernel("attention") as f:
         w = Arguments(f, parts, FORWARD)
         blocks = f.div(f.add(w["queries"], parts.width - 1), parts.width)
+        coming = Coming(w, f.begin)
         with f.loop(f.begin, f.end) as task:
-            number = f.div(task, w["chunks"])
-            head, shared = w.head(number), w.head(f.div(number, w["group"]), shared=True)
+            number = coming.number.get()
+            head, shared = w.head(number), coming.shared
             k = matrix(w, "key", shared, w["keys"], "depth")
             v = matrix(w, "value", shared, w["keys"], "width")
-            next_task = f.least(f.add(task, 1), f.sub(f.end, 1))
-            shared_next = w.head(f.div(f.div(next_task, w["chunks"]), w["group"]), shared=True)
+            coming.follow(f.least(f.add(task, 1), f.sub(f.end, 1)))
+            shared_next = coming.shared
             # Blocks are dealt out in turn: under a causal mask the first ones have less to do.
-            with f.loop(f.rem(task, w["chunks"]), blocks, w["chunks"]) as block:
+            with f.loop(f.sub(task, f.mul(number, w["chunks"])), blocks, w["chunks"]) as block:
                 first, following = f.mul(block, parts.width), f.mul(f.add(block, w["chunks"]), parts.width)
                 bring_later_keys(w, shared, following)
                 ahead = needed_next(w, head, following, ("query", "query"), shared_next)
@@ -70,7 +71,7 @@ def _block(w: Arguments, head: Head, first: str, k: Matrix, v: Matrix, ahead: Ah
     target, row = w.instead(direct, "result", head, output, w["width.padded"], first)
     stop = last_key(w, first, count)
     bring_result(w, "result", head, first, count, w["width"])
-    with f.loop(0, stop, parts.keys) as j:
+    with f.loop(0, stop, w["keys.block"]) as j:
         span = Span(w, first, count, wide, j, stop)
         scores(w, head, first, span, k, query_t, tile)
         span.run(_step, tile, statistics)

@@ -27,7 +27,7 @@ class Span:
         f, parts = w.f, w.parts
         self.f, self.parts = f, parts
         self.count, self.wide, self.j = count, wide, j
-        self.n = f.least(f.sub(stop, j), parts.keys)
+        self.n = f.least(f.sub(stop, j), w["keys.block"])
         early = f.least(f.most(f.sub(f.add(first, parts.lanes), j), 0), self.n)
         causal = f.emit(f"and i1 {wide}, {w.flag('causal')}")
         self.both = f.choose(causal, "i64", early, self.n)

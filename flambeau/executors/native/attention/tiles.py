@@ -21,7 +21,7 @@ from ..products.microkernel import Accumulators, Tile, accumulate, local_array, 
 from ..vectors import transposed, transposed_pairs
 
 ROWS = 8       # of a tile of a product, at most, as extents are mostly multiples of it
-KEYS = 96       # keys of a block: a tile of scores takes less than half of the first cache
+KEYS = 112      # keys of a block, at most: with as many rows of V, a tile of scores fits the first cache
 
 
 class Ahead(NamedTuple):
@@ -41,16 +41,20 @@ class Ahead(NamedTuple):
 
 
 class Parts:
-    """The helper functions of a module for one element type, each made when it is first used."""
+    """The helper functions of a module for one element type, each made when it is first used.
 
-    def __init__(self, module: Module, storage: Dtype, compute: Dtype) -> None:
+    ``factored``: products have factors.
+    """
+
+    def __init__(self, module: Module, storage: Dtype, compute: Dtype, factored: bool = True) -> None:
         self.module = module
+        self.factored = factored
         self.storage = storage
         self.compute = compute
         self.tile = tile_of(compute.itemsize)
         self.lanes = self.tile.lanes
         self.width = self.tile.columns          # queries of a block
-        self.keys = KEYS                        # keys of a block
+        self.keys = KEYS                        # keys of a block, at most
         self.element = self.tile.element
         self.vector = self.tile.vector
         self._made: dict[str, Function] = {}
@@ -119,19 +123,27 @@ class Parts:
         with f.when(wide):
             self._all_rows(f)
         with f.otherwise(wide):
-            self._all_repeated(f, Tile(ROWS, 1, self.lanes, self.element), 0)
+            self._all_repeated(f, Tile(ROWS, 1, self.lanes, self.element), 0, "%rows")
 
     def _all_rows(self, f: Function) -> None:
-        """Whole tiles, then halves of tiles: as multiply-adds are slow, single rows take hardly less long."""
+        """Whole tiles, then halves and quarters: as multiply-adds are slow, one row takes as long as two."""
         most = min(self.tile.rows, ROWS)
         tile = self.tile._replace(rows=most)
         with f.loop(0, f.sub("%rows", most - 1), most) as row:
             self._rows(f, tile, row, list(range(most)))
-        self._all_repeated(f, tile._replace(rows=most // 2), f.sub("%rows", f.rem("%rows", most)))
+        done = f.sub("%rows", f.rem("%rows", most))
+        if most < ROWS:
+            self._all_repeated(f, tile._replace(rows=most // 2), done, "%rows")
+            return
+        left = f.rem(f.sub("%rows", 1), most // 2)      # of a last half, but one
+        few = f.compare("slt", left, most // 4)
+        halves = f.choose(few, "i64", f.sub(f.sub("%rows", 1), left), "%rows")
+        self._all_repeated(f, tile._replace(rows=most // 2), done, halves)
+        self._all_repeated(f, tile._replace(rows=most // 4), halves, "%rows")
 
-    def _all_repeated(self, f: Function, tile: Tile, done: Value) -> None:
-        """The rows that are not yet ``done``; beyond the last one it is repeated."""
-        with f.loop(done, "%rows", tile.rows) as row:
+    def _all_repeated(self, f: Function, tile: Tile, done: Value, stop: Value) -> None:
+        """The rows from ``done`` to ``stop``; beyond the last one it is repeated."""
+        with f.loop(done, stop, tile.rows) as row:
             last = f.sub(f.sub("%rows", row), 1)
             self._rows(f, tile, row, [f.least(i, last) for i in range(tile.rows)])
 
@@ -159,6 +171,8 @@ class Parts:
 
     def _multiply_rows(self, f: Function, acc: Accumulators, row: str, numbers: Sequence[Value]) -> None:
         """Each row of a tile times its factor, if there are any."""
+        if not self.factored:
+            return
         with f.when(f.emit("icmp ne ptr %factors, null")):
             for i, number in enumerate(numbers):
                 factor = self.broadcast(f, "%factors", f.add(row, number))

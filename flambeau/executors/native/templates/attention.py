@@ -13,7 +13,7 @@ from ..attention.arguments import LEAD, Names, Scratch
 from ..attention.backward import BACKWARD, STATISTICS, backward_text
 from ..attention.forward import FORWARD, forward_text
 from ..attention.row import ROW, row_text
-from ..attention.tiles import KEYS
+from ..attention.tiles import KEYS, ROWS
 from ..llvm.code import kernel, kernels
 from ..llvm.effort import Effort
 from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype
@@ -28,14 +28,16 @@ _TASKS = 32             # for this many threads at least there is something to d
 _SMALL = 4e6            # operations that are not worth a second thread
 _PORTIONS = 8           # of a thread, at least; within one, the next head's rows are read ahead
 _PORTION = 4e7          # operations, at most, after which it makes no difference
+_CAUSAL_KEYS = 96      # of a block under a causal mask: blocks of queries end where one of keys does
 _FEW = 4                # queries of a head up to which they are computed one by one
 _FIRST = 4 << 10        # addresses that are multiples of it apart share lines of the first cache
 _SECOND = 128 << 10     # and of the second
-_RIVALS = 4, 32         # rows that do so beyond which a copy pays
+_RIVALS = 4, 32         # rows that do so beyond which a copy pays,
+_OFTEN = 256            # if more than so many rows of another matrix are multiplied with it
 
 _forward_kernel = kernel("attention", effort=Effort.FEW)(forward_text)
 _row_kernel = kernel("attention_row", effort=Effort.FEW)(row_text)
-_backward_kernels = kernels("attention_backward", Effort.SOME)(backward_text)
+_backward_kernels = kernels("attention_backward", Effort.FEW)(backward_text)
 
 
 _gcd = whole(math.gcd)
@@ -116,8 +118,9 @@ class _Problem:
     def sizes(self, chunks: int) -> tuple[int, ...]:
         """Arguments as ``SIZES`` names them."""
         return (self.lead[1], self.lead[2], self.lead[2] // self.group, self.group, self.queries, self.keys,
-                self.depth, self.width, self.padded(self.depth), self.padded(self.width), int(self.causal),
-                int("mask" in self.geometries), int("kept" in self.geometries), chunks)
+                self.depth, self.width, self.padded(self.depth), self.padded(self.width),
+                _keys_of_block(self.keys, self.causal), int(self.causal), int("mask" in self.geometries),
+                int("kept" in self.geometries), chunks)
 
     def strides(self, operands: Sequence[str]) -> list[int]:
         """As ``Names`` has them."""
@@ -153,7 +156,8 @@ class _Problem:
             if geometry.strides[-1] != 1 or geometry.shape[-1] % self.lanes != 0:
                 return True
             rows = least(self.keys, KEYS) if of_keys else least(self.queries, self.block)
-            if rows * _gcd(row, _FIRST) > _RIVALS[0] * _FIRST and (self.blocks > 1 or not of_keys):
+            often = (self.queries if of_keys else self.keys) > _OFTEN
+            if often and rows * _gcd(row, _FIRST) > _RIVALS[0] * _FIRST:
                 return True
         if of_keys:
             return self.blocks > 1 and self.keys * _gcd(row, _SECOND) > _RIVALS[1] * _SECOND
@@ -196,6 +200,15 @@ def _grain(flops: float, tasks: int, threads: int) -> int:
     return next((n for n in range(most, 1, -1) if -(-tasks // n) % EVEN == 0), 1)
 
 
+@whole
+def _keys_of_block(keys: int, causal: bool) -> int:
+    """How many keys a tile of scores has: without a mask, as many in each, up to whole tiles of rows."""
+    if causal:
+        return _CAUSAL_KEYS
+    blocks = -(-keys // KEYS)
+    return -(-keys // (blocks * ROWS)) * ROWS
+
+
 def attention(signature: Signature) -> Plan | None:
     """The plan of scaled_dot_product_attention."""
     problem = _Problem(signature)
@@ -205,7 +218,7 @@ def attention(signature: Signature) -> Plan | None:
         return _row_plan(problem)
     chunks = least(problem.blocks, -(-_TASKS // problem.heads))
     scratch = _forward_scratch(problem)
-    direct = problem.has_whole_rows and problem.keys <= KEYS and not problem.causal
+    direct = problem.has_whole_rows and not problem.causal and problem.keys <= KEYS
     words = problem.words(FORWARD, (*problem.sizes(chunks), int(direct)), scratch)
     function = _forward_kernel(problem.storage, problem.compute)
     call = problem.call(function, words, problem.heads * chunks, problem.flops, scratch)
@@ -261,7 +274,7 @@ def attention_backward(signature: Signature, places: Sequence[Place] = (), membe
     whole_rows = problem.has_whole_rows and depth == problem.depth
     one_block = problem.blocks == 1 and problem.group == 1 and not problem.causal
     sizes = (*problem.sizes(chunks), int(alone), share, int(whole_rows and one_block),
-             int(whole_rows and problem.keys <= KEYS))
+             int(whole_rows and problem.keys <= (_CAUSAL_KEYS if problem.causal else KEYS)))
     words = problem.words(BACKWARD, sizes, scratch)
     functions = _backward_kernels(problem.storage, problem.compute)
     flops = 2.5 * problem.flops
