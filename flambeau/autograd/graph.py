@@ -11,7 +11,8 @@ from ..tensor import GradFn as Node
 from ..tensor import Tensor, state
 from ..tensor.handle import RemovableHandle
 from ..tensor.history import edge
-from ..tensor.tape import hooks_of, leaf_hooks_of, next_function
+from ..tensor.leaves import leaf_hooks_of
+from ..tensor.tape import hooks_of, next_function
 from .starting import GradientEdge
 
 

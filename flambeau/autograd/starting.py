@@ -11,7 +11,8 @@ from ..operators.creation.creation import filled, ones_like
 from ..size import Size
 from ..tensor import Tensor
 from ..tensor.history import edge
-from ..tensor.tape import AccumulateGrad, GradFn
+from ..tensor.leaves import AccumulateGrad
+from ..tensor.tape import GradFn
 
 
 class GradientEdge(NamedTuple):

@@ -9,7 +9,8 @@ from typing import Any
 
 from ..tensor import Tensor
 from ..tensor.handle import RemovableHandle, hooked
-from ..tensor.tape import hooks_of, leaf_hooks_of
+from ..tensor.leaves import leaf_hooks_of
+from ..tensor.tape import hooks_of
 
 Hook = Callable[[Tensor], Any]
 

@@ -7,7 +7,8 @@ from typing import Any
 from .. import dtypes
 from ..dtypes import c_name
 from .attributes import Handle
-from .tape import SAME_AS_LEAF, leaf_hooks_of, state
+from .leaves import SAME_AS_LEAF, leaf_hooks_of
+from .tape import state
 
 NOT_A_LEAF = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't "
