@@ -52,6 +52,10 @@ class GradScaler:
         self._found_inf: dict[int, bool] = {}   # id of an optimizer -> whether its gradients were not finite
         self._stepped: set[int] = set()
 
+    def _get_growth_tracker(self) -> int:
+        """Steps without infinite gradients since the scale last changed."""
+        return self._growth_tracker if self._enabled else 0
+
     def scale(self, outputs: Any) -> Any:
         """A loss (or a nest of them) times the scale.
 

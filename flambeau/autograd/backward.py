@@ -116,7 +116,11 @@ def _walk(roots: Sequence[Tensor], grads: Sequence[Any], retain: bool, create_gr
         for start, grad in zip(starts, grads):
             if start is not None:
                 walk.give(start, grad)
-        walk.run()
+        try:
+            walk.run()
+        except Exception:
+            walk.finish_in_part([start[0] if start.__class__ is tuple else start for start in starts])
+            raise
         walk.finish()
     finally:
         # A pass that is over holds nothing of its graph.

@@ -98,6 +98,7 @@ class Walk:
         """Give the gradients of what fn was computed from, for those of its outputs."""
         if not self.is_wanted(fn, grads):
             return
+        self.at = fn.sequence
         if fn.hooks is not None:
             grads = _run_pre_hooks(fn, _run_tensor_hooks(fn, grads))
         results = gradients(fn, grads) if not state.anomaly else _checked_gradients(fn, grads)
@@ -145,11 +146,37 @@ class Walk:
         found = self.leaf_results.get(id(leaf))
         return None if found is None else found[1]
 
+    def finish_in_part(self, starts: Sequence[Any]) -> None:
+        """After an error, accumulate what had reached leaves to which nothing else would have come."""
+        incomplete = _leaves_from(starts, self.at)
+        for at in incomplete & self.leaf_results.keys():
+            del self.leaf_results[at]
+        self.finish()
+
     def finish(self) -> None:
         """Accumulate what reached leaves into their ``.grad``."""
         for leaf, grad in self.leaf_results.values():
             if leaf._requires_grad:  # not detached since
                 accumulate_grad(leaf, grad, self.create_graph)
+
+
+def _leaves_from(starts: Sequence[Any], last: int) -> set[int]:
+    """Ids of the leaves to which GradFns lead whose sequence number is at most ``last``."""
+    leaves: set[int] = set()
+    seen: set[GradFn] = set()
+    stack = [start for start in starts if isinstance(start, GradFn)]
+    while stack:
+        fn = stack.pop()
+        if fn in seen:
+            continue
+        seen.add(fn)
+        for target in fn.edges:
+            found = target[0] if target.__class__ is tuple else target
+            if isinstance(found, GradFn):
+                stack.append(found)
+            elif found is not None and fn.sequence <= last:
+                leaves.add(id(found))
+    return leaves
 
 
 def sum_of(have: Tensor, grad: Tensor) -> Tensor:

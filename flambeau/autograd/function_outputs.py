@@ -20,6 +20,8 @@ def with_history(ctx: Any, args: tuple[Any, ...], output: Any, wants_grad: bool)
         raise RuntimeError("Some elements marked as dirty during the forward method were not returned as "
                            "output. The inputs that are modified inplace must all be outputs of the "
                            "Function.")
+    for x in ctx._dirty:    # written, maybe where nobody saw it
+        (x._counter or x._storage).version += 1
     if state.anomaly:
         ctx.trace = call_stack()
     if not wants_grad:

@@ -96,6 +96,8 @@ class Tensor(Facts):
             raise RuntimeError("requires_grad must be a bool")
         if wanted and self._geometry.dtype.category < dtypes.FLOATING:
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+        if wanted and self.grad_fn is not None:     # which ``requires_grad_`` takes
+            raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         self.requires_grad_(wanted)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:

@@ -179,7 +179,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
                       stacklevel=2)
         use_reentrant = True
     if determinism_check not in ("default", "none"):
-        raise ValueError("determinism_check should be one of ['default', 'none'] but got "
+        raise ValueError("determinism_check should be one of ['default', 'none'], but got "
                          f"{determinism_check}")
     if use_reentrant:
         if context_fn is not None or debug:

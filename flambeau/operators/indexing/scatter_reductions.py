@@ -17,18 +17,21 @@ from .scattering import check_grid, check_src, cut, gather, into_shape, position
 
 _WIDE = (dtypes.float32, dtypes.float64)     # types in which sums and counts are kept as they are
 _FEW = 1 << 11      # elements of which means are one operator: several cost more to record
-_FUNCTIONS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
+_FUNCTIONS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum",
+              "max": "maximum", "min": "minimum"}
+_WITHOUT_GRADIENT = ("max", "min")      # names that ``scatter_reduce`` takes, too
 
 
 def _start(m: Any, dtype: Any, reduce: str) -> Any:
     """What a reduction starts from where the input does not count."""
-    if reduce in ("amax", "amin"):
+    if reduce in ("amax", "amin", "max", "min"):
+        largest = reduce in ("amax", "max")
         if dtype.kind == "f":
-            return -m.inf if reduce == "amax" else m.inf
+            return -m.inf if largest else m.inf
         if dtype.kind == "b":
-            return reduce == "amin"
+            return not largest
         limits = m.iinfo(dtype)
-        return limits.min if reduce == "amax" else limits.max
+        return limits.min if largest else limits.max
     return 1 if reduce == "prod" else 0
 
 
@@ -55,6 +58,9 @@ def _gradients(
 ) -> tuple[Any, Any]:
     """Gradients by the input and by the part of the source that the index uses."""
     dim, reduce, include_self = ctx.attributes
+    if reduce in _WITHOUT_GRADIENT:
+        raise RuntimeError("Expected 'reduce' to be one of 'sum', 'prod', 'mean', 'amax', 'amin' but got "
+                           f"{reduce}.")
     used = src if src.shape == index.shape else _corner(src, index)
     if reduce in ("amax", "amin"):
         by_input, by_src = _extremum(grad, input, index, used, output, dim)
