@@ -3,9 +3,10 @@
 Note: backward templates. What a rule records depends on the signature of its operator, on which operands
 want gradients, on the Python numbers among the operands and on how the incoming gradients read their nodes:
 on nothing else, least of all on values. So in the second backward pass that comes by (shapes that never come
-back pay for nothing), or after a few of the same in the first one (steps of a loop), the rule runs as ever
-(``engine.gradients``) and what it recorded is kept as a *template*: a list of signatures, each with the
-places its operands come from (an incoming gradient, a saved tensor, a number, an earlier node of the list).
+back pay for nothing), or after a few of the same in the first one (steps of a loop, layers that are alike;
+where other shapes follow, at once), the rule runs as ever (``engine.gradients``) and what it recorded is kept
+as a *template*: a list of signatures, each with the places its operands come from (an incoming gradient, a
+saved tensor, a number, an earlier node of the list).
 From then on the nodes are made from the template, at a third of the cost, and gradients travel as pairs
 (node, ``Reading``), not as tensors.
 
@@ -32,7 +33,7 @@ from ..graph.node import Node
 from ..tensor import Tensor, overrides, state
 from ..tensor.batching import levels
 from ..tensor.swapping import swapped
-from ..tensor.tape import GradFn
+from ..tensor.tape import PATIENCE, GradFn
 from .accumulating import accumulate_grad, lies_as
 from .engine import SWAPPED, Walk, gradients, sum_of
 from .readings import Gradient, Reading, copies, reading, sums, tensor, travelling, travelling_all, turns
@@ -42,7 +43,6 @@ from .tracing import Template, Tracing, take_kept
 _nodes = pending.nodes
 _append = pending.nodes.append
 _number = count(1).__next__     # of backward passes
-_TIMES = 4      # that the rules are run in the first pass before a template pays
 _FOR_WHOLES = 16    # of the templates that a plan has room for are not made for parts of larger gradients
 
 
@@ -127,12 +127,15 @@ class TemplateWalk(Walk):
             if plan is None or fn.hooks is not None or saved is None or site is None:
                 self.step(fn, grads)
                 continue
-            if not plan.met or (plan.met == number and plan.times < _TIMES):
+            if not plan.met or plan.met == number:
                 plan.met = number
-                plan.times += 1
-                self.by_templates = False
-                self.pass_on(fn, gradients(fn, [tensor(grad) for grad in grads]))
-                continue
+                if plan.times < plan.kind.patience:
+                    plan.times += 1
+                    self.by_templates = False
+                    self.pass_on(fn, gradients(fn, [tensor(grad) for grad in grads]))
+                    continue
+                if plan.kind.patience == PATIENCE:  # other shapes will come as often
+                    plan.kind.patience = 0
             if len(grads) == 1 and fn.numbers is None and grads[0].__class__ is tuple:
                 sources = grads
                 node, key = grads[0]

@@ -15,12 +15,23 @@ from weakref import ref
 from .. import dtypes
 from ..graph.node import Signature
 from ..graph.operator import Operator
-from .tape import INFERENCE, GradFn, SavedTensor, TapePlan, grad_class, next_sequence, state
+from .tape import (
+    INFERENCE,
+    PATIENCE,
+    PATIENCE_WITH_VIEWS,
+    GradFn,
+    SavedTensor,
+    TapeKind,
+    TapePlan,
+    grad_class,
+    next_sequence,
+    state,
+)
 from .tensor import Tensor
 
 _new = object.__new__
 _LIBRARY = __file__.rsplit("/", 2)[0]
-NO_GRADIENT: Any = TapePlan((), (), True, GradFn)
+NO_GRADIENT: Any = TapePlan((), TapeKind((), False, PATIENCE), True, GradFn)
 
 
 def tape_plan(signature: Signature, wanted: int, count: int) -> TapePlan:
@@ -43,22 +54,32 @@ def _made_plan(signature: Signature, needs: tuple[bool, ...]) -> TapePlan:
         return NO_GRADIENT
     if operator.grad_class.__class__ is str:
         operator.grad_class = grad_class(operator.grad_class)
-    if operator.variadic_derivative is not None:
-        return TapePlan(needs, (), signature.single, operator.grad_class)
     # Shapes decide nothing here: a view's operand is a tensor, others' forms say which of theirs are.
     key = signature.form if signature.form >= 0 else operator, needs, len(operator.derivatives)
-    known = _kept_and_freed.get(key)
-    if known is None:
-        rules = [d for d in operator.derivatives for i in d.operands if needs[i]]
-        if not rules:
+    kind = _kinds.get(key)
+    if kind is None:
+        kind = _kind(signature, needs)
+        if kind is None:
             return NO_GRADIENT
-        kept = tuple(dict.fromkeys([k for d in rules for k in d.keeps]))
-        known = _kept_and_freed[key] = kept, any(d.frees(signature.geometries) for d in rules)
-    return TapePlan(needs, known[0], signature.single, operator.grad_class, known[1])
+        _kinds[key] = kind
+    return TapePlan(needs, kind, signature.single, operator.grad_class)
 
 
-# Of a form, or an operator of views, and the operands that want gradients: what is kept, whether it is freed.
-_kept_and_freed: dict[Any, tuple[tuple[int, ...], bool]] = {}
+def _kind(signature: Signature, needs: tuple[bool, ...]) -> TapeKind | None:
+    """What the rules for these operands keep; None where there are no rules."""
+    operator = signature.operator
+    patience = PATIENCE_WITH_VIEWS if operator.kind == "view" else PATIENCE
+    if operator.variadic_derivative is not None:
+        return TapeKind((), False, patience)
+    rules = [d for d in operator.derivatives for i in d.operands if needs[i]]
+    if not rules:
+        return None
+    kept = tuple(dict.fromkeys([k for d in rules for k in d.keeps]))
+    return TapeKind(kept, any(d.frees(signature.geometries) for d in rules), patience)
+
+
+# By form, or operator of views, operands that want gradients, and how many rules there are.
+_kinds: dict[Any, TapeKind] = {}
 
 
 def attach(operator: Operator, signature: Signature, operands: Sequence[Any],

@@ -127,25 +127,46 @@ INFERENCE = InferenceCounter()
 next_sequence = count().__next__
 
 
+PATIENCE = 4            # times that rules are run in the first pass before a template pays
+PATIENCE_WITH_VIEWS = 16    # whose rules record nothing, or little
+
+
+class TapeKind:
+    """What the plans of signatures have in common that differ in their shapes alone.
+
+    ``kept``, ``frees``: as in ``TapePlan``. ``patience``: how often rules run in the first backward pass that
+    comes by before a template is made, which belongs to ``autograd.templates``.
+    """
+
+    __slots__ = ("kept", "frees", "patience")
+
+    def __init__(self, kept: tuple[int, ...], frees: bool, patience: int) -> None:
+        self.kept = kept
+        self.frees = frees
+        self.patience = patience
+
+
 class TapePlan:
     """What the GradFns of one signature have in common that want gradients of the same operands.
 
     ``kept`` is what their rules keep: positions of operands, and of results as ``~i``. ``single``: there is
-    one result. ``frees``: backward lets go of what was kept, and goes through once. ``met`` (the number of
-    the first backward pass that came by), ``times`` (that rules ran in it), ``templates``, ``room`` (for so
-    many more) and ``turn`` belong to ``autograd.templates``.
+    one result. ``frees``: backward lets go of what was kept, and goes through once. ``kind``: what it has in
+    common with those of other shapes. ``met`` (the number of the first backward pass that came by), ``times``
+    (that rules ran in it), ``templates``, ``room`` (for so many more) and ``turn`` belong to
+    ``autograd.templates``.
     """
 
-    __slots__ = ("needs", "kept", "single", "grad_class", "frees", "met", "times", "templates", "room",
-                 "turn")
+    __slots__ = ("needs", "kept", "single", "grad_class", "frees", "kind", "met", "times", "templates",
+                 "room", "turn")
 
-    def __init__(self, needs: tuple[bool, ...], kept: tuple[int, ...], single: bool,
-                 grad_class: type[GradFn], frees: bool = False) -> None:
+    def __init__(self, needs: tuple[bool, ...], kind: TapeKind, single: bool,
+                 grad_class: type[GradFn]) -> None:
         self.needs = needs
-        self.kept = kept
+        self.kind = kind
+        self.kept = kind.kept
         self.single = single
         self.grad_class = grad_class
-        self.frees = frees
+        self.frees = kind.frees
         self.met = self.times = self.turn = 0
         self.templates = _NONE_YET
         self.room = _ROOM

@@ -11,6 +11,7 @@ from hypothesis import given
 
 import flambeau as torch
 from flambeau.autograd import templates
+from flambeau.tensor import history, tape
 from tests.properties.program import Program
 from tests.properties.test_programs import observe, programs, thorough
 
@@ -38,7 +39,9 @@ def test_random_programs(program: Program) -> None:
 
 @pytest.fixture
 def traced(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The GradFns whose rules ran in template walks."""
+    """The GradFns whose rules ran in template walks, as if no shape had come before."""
+    for kind in history._kinds.values():
+        kind.patience = kind.patience or tape.PATIENCE
     seen: list[Any] = []
     plain = templates.TemplateWalk._trace
 
@@ -231,6 +234,24 @@ def test_a_loop_s_first_pass_runs_rules_a_few_times(traced: list[Any]) -> None:
     got = gradient(f, x)
     assert traced == ["AsinhBackward0"]     # once, after a few that were not watched
     assert got == by_rules(lambda: gradient(f, x))
+
+
+def test_shapes_that_follow_a_loop_have_templates_at_once(traced: list[Any]) -> None:
+    weight = leaf(0.5, 0.25)
+
+    def run(length: int) -> Any:
+        x = torch.ones(length, 2)
+        for _ in range(8):
+            x = (x * weight).t().asinh().t()
+        return gradient(lambda w: x, weight)
+
+    assert run(3) == by_rules(lambda: run(3))
+    assert traced.count("AsinhBackward0") == 1
+    for length in (5, 7, 4):
+        traced.clear()
+        assert run(length) == by_rules(lambda length=length: run(length))
+        assert traced.count("AsinhBackward0") == 2      # one for ``sum``'s gradient, one for all others
+        assert "TBackward0" not in traced
 
 
 def test_loops_of_any_length_whose_results_are_stacked(traced: list[Any]) -> None:
