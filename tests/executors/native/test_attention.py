@@ -231,7 +231,7 @@ def test_module_copies_nothing(batch_first: bool) -> None:
     assert "scaled_dot_product_attention_backward" in kernels and "unsafe_view" not in kernels
 
 
-@pytest.mark.parametrize("keys", [1, 77, 112, 113, 200, 225, 1000])
+@pytest.mark.parametrize("keys", [1, 77, 128, 129, 200, 257, 1000])
 def test_keys_are_shared_out_evenly(keys: int) -> None:
     size = template._keys_of_block(keys, False)
     blocks = -(-keys // size)

@@ -21,7 +21,7 @@ from ..products.microkernel import Accumulators, Tile, accumulate, local_array, 
 from ..vectors import transposed, transposed_pairs
 
 ROWS = 8       # of a tile of a product, at most, as extents are mostly multiples of it
-KEYS = 112      # keys of a block, at most: with as many rows of V, a tile of scores fits the first cache
+KEYS = 128      # keys of a block, at most: with as many rows of V, a tile of scores fits the first cache
 
 
 class Ahead(NamedTuple):
