@@ -222,7 +222,7 @@ def test_views(case: Any) -> None:
 # Vectors are lines: images whole, lines of one, several images; with zeros between pixels, two blocks of W.
 WHOLE_LINES = [((2, 40, 8, 16), (50, 40, 1, 1)), ((3, 20, 40, 16), (64, 20, 1, 1)),
                ((9, 20, 4, 12), (30, 20, 1, 1)), ((5, 64, 32, 32), (24, 64, 1, 1), 2),
-               ((5, 32, 16, 16), (300, 32, 1, 1), 2)]
+               ((5, 32, 16, 16), (300, 32, 1, 1), 2), ((2, 128, 28, 28), (40, 128, 1, 1))]
 
 
 @pytest.mark.parametrize("case", WHOLE_LINES, ids=str)
@@ -319,6 +319,17 @@ def test_large_work_is_divided() -> None:
     tile = convolution.tile_for(e)
     assert convolution.Blocking(problem, e, tile, "winograd4").tasks >= 4
     assert convolution_weight.Blocking(problem, e, tile, "winograd4").tasks >= 4
+
+
+@pytest.mark.parametrize(("channels", "size"), [(128, 28), (512, 28), (64, 56), (512, 16)])
+def test_lines_of_a_task_fill_tiles(channels: int, size: int) -> None:
+    from flambeau.executors.native.convolution.problem import forward_problem
+    x, w = flambeau.empty(2, channels, size, size), flambeau.empty(channels, channels, 1, 1)
+    e = convolution.elements(np.dtype(np.float32))
+    problem = forward_problem(x._geometry, w._geometry, x._geometry, ((1, 1), (0, 0), (1, 1), 1))
+    share = point_plan._share(problem, e)
+    assert share.lines < size and share.lines * size % convolution.tile_for(e).columns == 0
+    assert sum(min(share.lines, size - first) for first in range(0, size, share.lines)) == size
 
 
 def test_other_processors() -> None:

@@ -22,12 +22,13 @@ from .problem import Problem
 # Pixels of a unit, and bytes of its X: with panels of W and what is asked for they fill the second cache.
 _LEAST, _MOST = 64, 256
 _BUDGET = 256 << 10
-_WIDEST = 640 << 10     # the same of one line at most
+_FILLING = 512 << 10    # the same if it is not staged,
+_WIDEST = 640 << 10     # or one line
 _PORTIONS = 16          # of the tasks: a thread takes one after the other
 # What it costs elsewhere to transpose a vector, also one of results with zeros between them, in multiply-adds
-# of a vector; and here, to write a vector of an image's end. The share of the products that tiles lose here.
+# of a vector; and here, to write a vector of an image's end. The share of the products that tiles lose here:
 _TRANSPOSING, _SPREADING, _ENDING = 8, 24, 24
-_LOSING = 1 / 12
+_LOSING = 1 / 12, 1 / 48    # where X is staged, or where tiles bring it
 
 
 def has_points(problem: Problem, dtype: Any) -> bool:
@@ -45,17 +46,45 @@ def has_points(problem: Problem, dtype: Any) -> bool:
 def _is_worth_it(problem: Problem, e: Elements) -> bool:
     """Whether transposing costs more than what tiles lose where pixels do not fill vectors."""
     ins, outs, (a, _, w) = problem.ins, problem.outs, problem.phases[0].grid
-    images, _, lines = _share(problem, e)
-    pixels, image, lanes = images * lines * w, a * w, e.lanes
+    image, lanes, share = a * w, e.lanes, _share(problem, e)
+    losing = _rounding(problem, e, share) - 1 + _LOSING[_fills(problem, e, share)]
     saved = _TRANSPOSING * ins + (_TRANSPOSING if problem.positions[2] == 1 else _SPREADING) * outs
     ends = _ENDING * outs * lanes / image if image % lanes else 0.0
-    return saved > ins * outs * (_LOSING + rounded(pixels, lanes) / pixels - 1) + ends
+    return saved > ins * outs * losing + ends
 
 
 def _share(problem: Problem, e: Elements) -> Share:
-    """What a task does."""
-    wanted = max(_LEAST, min(_MOST, _BUDGET // (problem.ins * e.width)))
-    return share_out(problem.batch, problem.phases[0].grid, wanted)
+    """What a task does: if it is some lines, as many as fill its tiles where that can be."""
+    wanted, grid = max(_LEAST, min(_MOST, _BUDGET // (problem.ins * e.width))), problem.phases[0].grid
+    (a, _, w), share = grid, share_out(problem.batch, grid, wanted)
+    if share.chunks == 1:
+        return share
+    most = max(1, wanted // w)
+    more = min(a, _MOST // w, _FILLING // (problem.ins * w * e.width))
+    shares = [Share(1, -(-a // n), n) for n in (*range(most, most // 2, -1), *range(most + 1, more + 1))]
+    filling = [share for share in shares if _fills(problem, e, share)]
+    return min(filling, key=lambda share: (share.lines > most, _rounding(problem, e, share)), default=share)
+
+
+def _fills(problem: Problem, e: Elements, share: Share) -> bool:
+    """Whether all vectors of a task's tiles are pixels side by side; see ``fills`` in ``point.py``."""
+    w = problem.phases[0].grid[2]
+    run = share.lines * w if _is_joined(problem) else w
+    return run % e.lanes == 0 and share.images * share.lines * w % tile_for(e).columns == 0
+
+
+def _is_joined(problem: Problem) -> bool:
+    """Whether lines follow one another in the source."""
+    source, (a, _, w) = problem.source, problem.phases[0].grid
+    return source.space[2] == 1 and (a == 1 or source.space[0] == w)
+
+
+def _rounding(problem: Problem, e: Elements, share: Share) -> float:
+    """Elements of vectors for each pixel."""
+    a, _, w = problem.phases[0].grid
+    tasks, rest = divmod(a, share.lines)
+    of_task = rounded(share.images * share.lines * w, e.lanes) / share.images
+    return (tasks * of_task + rounded(rest * w, e.lanes)) / (a * w)
 
 
 def _is_spread(problem: Problem) -> bool:
@@ -104,8 +133,8 @@ def point_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometry,
         "source": lambda w: w.input(0, x), "packed": lambda w: w.workspace(0),
         "bias": (lambda w: w.input(2, bias)) if bias is not None else (lambda w: w.constant(0)),
         "target": lambda w: w.output(0), "s_n": source.batch, "s_group": source.group, "s_c": source.channel,
-        "s_a": source.space[0], "joined": int(gap == 1 and (a == 1 or source.space[0] == w)), "grid_a": a,
-        "grid_w": w, "lines_each": lines, "images_each": images, "chunks": chunks, "batch": problem.batch,
+        "s_a": source.space[0], "joined": int(_is_joined(problem)), "grid_a": a, "grid_w": w,
+        "lines_each": lines, "images_each": images, "chunks": chunks, "batch": problem.batch,
         "groups": problem.groups, "outs": problem.outs, "depth": problem.ins, "u_group": u_group,
         "x_step": x_step, "m_at": m_at, "t_n": target.batch, "t_c": target.channel, "t_group": target.group,
         "past": int(_goes_past(problem, e)), **_lines(problem),
