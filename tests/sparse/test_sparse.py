@@ -127,6 +127,7 @@ def trained(torch: ModuleType, *arguments: Any) -> Any:
 
 
 @pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore:Sparse:UserWarning")     # which PyTorch says once in a process
 @pytest.mark.parametrize("layer", ["Embedding", "EmbeddingBag"])
 @pytest.mark.parametrize("name, options", OPTIMIZERS)
 def test_trajectories(torch: ModuleType, oracle: ModuleType, name: str, options: dict[str, Any],

@@ -307,7 +307,7 @@ class _ConvTransposeNd(_ConvNd):
             return self.output_padding
         batched = input.dim() == dims + 2
         leading = 2 if batched else 1
-        wanted = list(output_size)
+        wanted = output_size if isinstance(output_size, tuple) else list(output_size)
         if len(wanted) == leading + dims:
             wanted = wanted[leading:]
         if len(wanted) != dims:

@@ -10,7 +10,7 @@ from ...devices import META
 from ...graph.geometry import Geometry, dense_like, intern
 from ...graph.operator import OnStacks
 from ...tensor import Tensor, record_one
-from ..calls.arguments import require_bool
+from ..calls.arguments import require_bool, type_in_words
 from ..calls.complaints import require as require_kind
 from ..calls.keywords import Judge
 from ..declaration.definition import operator, result_dtype
@@ -86,6 +86,7 @@ _DEVICES = frozenset((str, devices.device))
 
 def _read_to(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
     """(device, dtype, copy, memory_format) from the arguments of ``to``."""
+    given = args, dict(options)
     memory_format = options.pop("memory_format", None)
     if memory_format is not None and str(memory_format).endswith("preserve_format"):
         memory_format = None
@@ -99,25 +100,27 @@ def _read_to(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any, 
     else:
         device, dtype, names = None, None, ["device", "dtype", "non_blocking", "copy"]
     if len(args) > len(names) or any(name in options for name in names[:len(args)]):
-        raise _bad_to(args, options)
+        raise _bad_to(*given)
     options.update(zip(names, args))
     device, dtype = options.pop("device", device), options.pop("dtype", dtype)
     non_blocking, copy = options.pop("non_blocking", False), options.pop("copy", False)
     if non_blocking.__class__ is not bool or copy.__class__ is not bool:
-        raise _bad_to(args, {**options, "non_blocking": non_blocking, "copy": copy})
+        raise _bad_to(*given)
     if isinstance(dtype, builtins.type):
         dtype = dtypes.PYTHON_TYPES.get(dtype, dtype)
     if options or not (dtype is None or isinstance(dtype, dtypes.dtype)) \
             or not (device is None or isinstance(device, (str, int, devices.device))):
-        raise _bad_to(args, options)
+        raise _bad_to(*given)
     return device, dtype, bool(copy), memory_format
 
 
 def _bad_to(args: tuple[Any, ...], options: dict[str, Any]) -> TypeError:
-    given = [a.__class__.__name__ for a in args] + [f"{k}={v.__class__.__name__}" for k, v in options.items()]
+    given = [type_in_words(a) for a in args]
+    given += [f"{name}={type_in_words(a)}" for name, a in reversed(options.items())]
+    end = "" if args or not options else ", "
     return TypeError(
-        f"to() received an invalid combination of arguments - got ({', '.join(given)}), but expected one "
-        f"of:\n"
+        f"to() received an invalid combination of arguments - got ({', '.join(given)}{end}), but expected "
+        "one of:\n"
         " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = "
         "False, *, torch.memory_format memory_format = None)\n * (torch.dtype dtype, bool non_blocking = "
         "False, bool copy = False, *, torch.memory_format memory_format = None)\n * (Tensor tensor, bool "
