@@ -64,9 +64,13 @@ def _(ctx: Any, grads: Any, indices: Tensor) -> Any:
     return None if grads[0] is None else place(grads[0], indices, indices.shape, ctx.attributes[0])
 
 
-def _counted(g: Geometry) -> bool:
-    """Whether PyTorch sorts by counting digits, which keeps the order of equal elements."""
-    return g.ndim == 1 and g.numel >= COUNTED and g.dtype.category == dtypes.INTEGER
+def _keeps_order(g: Geometry, dim: int, descending: bool) -> bool:
+    """Whether PyTorch keeps the order of equal elements unasked: it sorts by counting digits, or nothing, as
+    all are one element that is expanded.
+    """
+    if g.ndim == 1 and g.numel >= COUNTED and g.dtype.category == dtypes.INTEGER and not descending:
+        return True
+    return g.ndim > 0 and g.strides[dim] == 0
 
 
 def _refuse_complex(g: Geometry, message: str) -> None:
@@ -83,8 +87,8 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     tensor([1, 2, 3])
     """
     _refuse_complex(input._geometry, " Sort does not support complex dtypes on CPU")
-    stable = bool(stable) or (not descending and _counted(input._geometry))
-    attributes = (check_dim(dim, input._geometry.ndim), bool(descending), stable)
+    d = check_dim(dim, input._geometry.ndim)
+    attributes = d, bool(descending), bool(stable) or _keeps_order(input._geometry, d, descending)
     return return_types.made("sort", record(SORT, (input,), attributes))
 
 

@@ -76,3 +76,13 @@ def hard_row(size: int) -> list[float]:
         places[first + 1], places[size - 1] = places[size - 1], places[first + 1]
         first += 2
     return [float(x) for x in values]
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_an_expanded_element_keeps_its_order(dtype: str, descending: bool) -> None:
+    x = flambeau.tensor([[2], [0]], dtype=getattr(flambeau, dtype)).expand(2, 40)
+    values, indices = x.sort(1, descending=descending)
+    assert values.tolist() == x.tolist()
+    assert indices.tolist() == [list(range(40))] * 2
+    assert x[0].argsort(descending=descending).tolist() == list(range(40))
