@@ -19,6 +19,7 @@ STEP = 60e3         # a step along time: a dozen calls of NumPy, of a recurrent 
 STREAM = 15e3       # to open a random stream, and to close it
 MATRIX = 300.0      # a call of LAPACK for one of many small matrices,
 CUBE = 0.4          # and for each element of a cube as large as that one is
+CALLS = 40e3        # the dozen calls of NumPy around the factors of a pseudoinverse
 SMALL = 32          # rows, beyond which a native program has nothing better
 TIES = 20.0         # an element of rows that may have equal ones, which then are sorted step by step
 REMAINDERS = 10.0   # a remainder, or a quotient by way of it
@@ -55,6 +56,11 @@ def matrices(signature: Signature) -> float:
     shapes = [g.shape for g in _operands(signature) if g.ndim > 1]
     rows = min(max([n for shape in shapes for n in shape[-2:-1]], default=0), SMALL)
     return max([math.prod(shape[:-2]) for shape in shapes], default=0) * (MATRIX + CUBE * rows**3)
+
+
+def pseudoinverses(signature: Signature) -> float:
+    """Of pseudoinverses by way of singular values."""
+    return CALLS + matrices(signature)
 
 
 def stepwise(signature: Signature) -> float:

@@ -12,6 +12,7 @@ from ...tensor import Tensor, record
 from ...tensor.batching import by_example
 from ...type_info import finfo
 from ..calls.out import EXACT
+from ..declaration import prices
 from ..declaration.definition import operator
 from ..declaration.registry import api
 from ..interop.looking import look
@@ -166,7 +167,7 @@ def _pinv_geometry(operands: Any, attributes: Any) -> Geometry:
     return contiguous((*g.shape[:-2], g.shape[-1], g.shape[-2]), g.dtype, g.device)
 
 
-@operator("linalg_pinv", _pinv_geometry)
+@operator("linalg_pinv", _pinv_geometry, price=prices.pseudoinverses)
 def PINV(m: Any, A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     if not A.size:
         return m.zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]), A.dtype)

@@ -82,6 +82,17 @@ def test_large_and_single_matrices_by_a_library(shape: Any, dtype: Any, toleranc
             check(flambeau.cholesky_solve, [sides, a], "cholesky_solve", 50 * tolerance)
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [(3, 3), (1, 1), (4, 5, 2), (2, 3, 4, 6), (40, 16, 16), (70, 33)], ids=str)
+def test_pseudoinverses(shape: Any, dtype: Any, tolerance: float) -> None:
+    x = matrices((*shape[:-2], max(shape[-2:]), max(shape[-2:])), dtype)[..., :shape[-2], :shape[-1]]
+    of_one = x[..., :1] @ x[..., :1, :]
+    for a in (x, x.mT, of_one, of_one * 0):
+        for rtol in (None, 0.2):
+            check(lambda a, rtol=rtol: L.pinv(a, rtol=rtol), [a], "linalg_pinv", tolerance)
+            check(lambda a, rtol=rtol: L.pinv(a, rtol=rtol, atol=0.0), [a], "linalg_pinv", tolerance)
+
+
 def test_what_a_library_lets_pass_is_found() -> None:
     x = positive(matrices((2, 40, 40))).contiguous()
     zero, nan, negative = x.clone(), x.clone(), x.clone()

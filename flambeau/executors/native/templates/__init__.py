@@ -60,7 +60,7 @@ FILES: dict[str, str] = {
                      "cholesky_inverse", "linalg_lu_solve"),
                     "matrices"),
     **dict.fromkeys(("linalg_qr", "linalg_eigh", "linalg_eigvalsh", "linalg_svd", "linalg_svdvals",
-                     "linalg_lstsq"), "library"),
+                     "linalg_lstsq", "linalg_pinv"), "library"),
     **dict.fromkeys(("standard_gamma", "poisson", "binomial"), "sampling"),
     **dict.fromkeys(("randint", "random_full", "randperm", "exponential", "geometric", "cauchy",
                      "log_normal"), "random"),

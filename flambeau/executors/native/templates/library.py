@@ -1,4 +1,5 @@
-"""Factorizations by the LAPACK that NumPy is linked with: QR, eigenvalues, singular values, least squares.
+"""Factorizations by the LAPACK that NumPy is linked with: QR, eigenvalues, singular values, least squares,
+pseudoinverses.
 
 Of small matrices the routine is a part of the time that it takes to get there. A kernel copies each matrix
 of a batch, column by column, and calls the routine on it; where one fails, the interpreter computes the node
@@ -202,8 +203,35 @@ def _lstsq(w: Writer) -> Callable[[str], None]:
     return each
 
 
+def _pinv(w: Writer) -> Callable[[str], None]:
+    """V D^+ U^T by rows, which is U D^+ V^T by columns; a product is the second routine."""
+    f, a = w.f, w.a
+    job, plain, one, zero = w.letter("S"), w.letter("N"), w.number("1.0"), w.number("0.0")
+    copy, more, work, values = (w.room(x) for x in (a.at_copy, a.at_more, a.at_work, a.at_b))
+    u = f.at(values, a.low, w.element)
+    v = f.at(u, f.mul(a.rows, a.low), w.element)
+    bound = f.read(w.element, w.bits(a.bound), w.form.dtype.itemsize)
+
+    def each(b: str) -> None:
+        w.call(a.routine, job, w.rows, w.columns, w.load(b, copy), w.rows, values, u, w.rows, v, w.low, work,
+               w.size, more, letters=1)
+        least = f.emit(f"fmul {w.element} {bound}, {w.read(values, '0')}")
+        with f.loop(0, a.low) as k:
+            value = w.read(values, k)
+            counts = f.emit(f"fcmp ogt {w.element} {value}, {least}")
+            inverse = f.emit(f"fdiv {w.element} 1.0, {value}")
+            factor = f.emit(f"select i1 {counts}, {w.element} {inverse}, {w.element} 0.0")
+            column = f.at(u, f.mul(k, a.rows), w.element)
+            with f.loop(0, a.rows) as i:
+                scaled = f.emit(f"fmul {w.element} {w.read(column, i)}, {factor}")
+                f.write(w.element, scaled, f.at(column, i, w.element), w.form.dtype.itemsize)
+        w.call(a.finish, plain, plain, w.rows, w.columns, w.low, one, u, w.rows, v, w.low, zero,
+               w.result(a.first, b, a.rows, a.columns), w.rows, letters=2, fails=False)
+    return each
+
+
 _WRITERS = {"linalg_lstsq": _lstsq, "linalg_qr": _qr, "linalg_eigh": _eigh, "linalg_eigvalsh": _eigh,
-            "linalg_svd": _svd, "linalg_svdvals": _svd}
+            "linalg_svd": _svd, "linalg_svdvals": _svd, "linalg_pinv": _pinv}
 
 
 @kernel("library")
@@ -277,8 +305,24 @@ def _least_squares(signature: Signature) -> Plan | None:
     return _plan(signature, form, space.size, steps[0], given, size, high * int(right))
 
 
-def _planned(routine: str, finish: str, flag_of: Callable[[Signature], str]) -> Template:
-    """``finish``: the routine that comes second, or the first one again."""
+def _pseudoinverse(signature: Signature) -> Plan | None:
+    """By singular values, where those count that are not small beside the largest."""
+    g = signature.geometries[0]
+    atol, rtol, hermitian = signature.attributes
+    if atol or hermitian or g.dtype.numpy not in (FLOAT32, FLOAT64):
+        return None
+    rows, columns = (int(n) for n in g.shape[-2:])
+    bound = float(np.finfo(g.dtype.numpy).eps) * max(rows, columns) if rtol is None else float(rtol)
+    return _planned("gesdd", "gemm", lambda signature: "S", {"bound": lambda w: w.real(bound, g.dtype.numpy)},
+                    min(rows, columns) * (1 + rows + columns))(signature)
+
+
+def _planned(routine: str, finish: str, flag_of: Callable[[Signature], str],
+             more: dict[str, Argument] | None = None, room: int = 0) -> Template:
+    """``finish``: the routine that comes second, or the first one again.
+
+    ``more``, ``room``: further arguments, and numbers behind the working memory.
+    """
     def find(signature: Signature) -> Plan | None:
         g, name = signature.geometries[0], signature.operator.name
         space = fused(g.shape[:-2], [g.strides[:-2]], ordered=False)
@@ -292,10 +336,10 @@ def _planned(routine: str, finish: str, flag_of: Callable[[Signature], str]) -> 
         form = Form(name, dtype, routines[0][1], flag_of(signature))
         given: dict[str, Argument] = {x: function(at) for x, at in zip(POINTERS[6:], (
             routines[0][0], routines[1][0], *setters))}
-        given |= dict.fromkeys(("b", *NUMBERS[NUMBERS.index("b_batch"):]), 0)
+        given |= {**dict.fromkeys(("b", *NUMBERS[NUMBERS.index("b_batch"):]), 0), **(more or {})}
         rows, columns = (int(n) for n in g.shape[-2:])
         size = _work(name, dtype.char, form.flag, rows, columns, _wide(form, rows, columns))
-        return _plan(signature, form, space.size, space.strides[0][-1], given, size, 0)
+        return _plan(signature, form, space.size, space.strides[0][-1], given, size, room)
     return find
 
 
@@ -343,4 +387,5 @@ TEMPLATES: dict[str, Template] = {
     "linalg_eigvalsh": _planned("syevd", "syevd", _first_attribute),
     "linalg_svd": _planned("gesdd", "gesdd", _job),
     "linalg_svdvals": _planned("gesdd", "gesdd", _job),
+    "linalg_pinv": _pseudoinverse,
 }
