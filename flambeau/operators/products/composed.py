@@ -103,7 +103,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     given = tuple(zip(first, second))
     first, second = [check_dim(d, a.ndim) for d in first], [check_dim(d, b.ndim) for d in second]
     for d, e, named in zip(first, second, given):
-        if a.shape[d] == b.shape[e]:
+        if a._geometry.shape[d] == b._geometry.shape[e]:
             continue
         if a.shape[d] == 1:
             b = b.sum(e, keepdim=True, dtype=b.dtype)
@@ -114,13 +114,21 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
                 f"contracted dimensions need to match, but first has size {a.shape[d]} in dim {named[0]} "
                 f"and second has size {b.shape[e]} in dim {named[1]}"
             )
-    rest_a = [d for d in range(a.ndim) if d not in first]
-    rest_b = [d for d in range(b.ndim) if d not in second]
-    shape_a, shape_b = [a.shape[d] for d in rest_a], [b.shape[d] for d in rest_b]
-    inner_size = _count([a.shape[d] for d in first])
-    left = a.permute(*rest_a, *first).reshape(_count(shape_a), inner_size)
-    right = b.permute(*second, *rest_b).reshape(inner_size, _count(shape_b))
+    of_a, of_b = a._geometry.shape, b._geometry.shape
+    rest_a = [d for d in range(len(of_a)) if d not in first]
+    rest_b = [d for d in range(len(of_b)) if d not in second]
+    shape_a, shape_b = [of_a[d] for d in rest_a], [of_b[d] for d in rest_b]
+    inner_size = _count([of_a[d] for d in first])
+    left = _as_matrix(a, (*rest_a, *first), (_count(shape_a), inner_size))
+    right = _as_matrix(b, (*second, *rest_b), (inner_size, _count(shape_b)))
     return mm(left, right).reshape(shape_a + shape_b)
+
+
+def _as_matrix(x: Tensor, order: tuple[int, ...], shape: tuple[int, int]) -> Tensor:
+    """x with its dimensions in another order, and joined into two."""
+    if order != tuple(range(len(order))):
+        x = x.permute(order)
+    return x if x._geometry.shape == shape else x.reshape(shape)
 
 
 def _tensordot_dims(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
