@@ -74,6 +74,7 @@ def with_keywords(function: Callable[..., Any], name: str, namespaces: tuple[str
                 refuse_aliases(args, target, out.apart)
             if has_layout:
                 require_type(target, kwargs.get("dtype"))
+                kwargs["dtype"] = getattr(target, "dtype", None)    # whatever it is made of
             with casting.suspended():
                 return store(function(*args, **kwargs), target, name, out)
         except FAILURES:

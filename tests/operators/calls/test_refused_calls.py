@@ -186,3 +186,17 @@ def test_integers_of_other_kinds_are_dimensions() -> None:
     for dim in (one, torch.tensor(1)):
         assert torch.linalg.norm(x, 1, dim).tolist() == [3, 12]
     assert F.pad(x[0], (1, 0), value=torch.tensor(7.0)).tolist() == [7, 0, 1, 2]
+
+
+def test_a_new_tensor_is_made_in_the_type_of_out() -> None:
+    def out(dtype: torch.dtype) -> torch.Tensor:
+        return torch.empty(0, dtype=dtype)
+    assert torch.full((2,), 1.5, out=out(torch.int32)).tolist() == [1, 1]
+    assert torch.linspace(0, 3, 5, out=out(torch.int64)).tolist() == [0, 0, 1, 2, 3]
+    assert torch.linspace(0, 1, 4, out=out(torch.float64))[1].item() == 1 / 3
+    assert torch.eye(2, out=out(torch.bool)).tolist() == [[True, False], [False, True]]
+    assert torch.arange(3, out=out(torch.float16)).tolist() == [0, 1, 2]
+    with pytest.raises(RuntimeError, match="does not match dtype of out parameter"):
+        torch.zeros(2, dtype=torch.float32, out=out(torch.int32))
+    with pytest.raises(TypeError, match=r"linspace\(\) received an invalid combination of arguments"):
+        torch.linspace(0, 1, 5, out=1)
