@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -51,3 +53,34 @@ def test_one_tensor_read_by_two_threads(torch: Any) -> None:
         for thread in threads:
             thread.join()
     assert found == [999000.0] * 20
+
+
+def test_threads_that_interrupt_each_other_anywhere(torch: Any) -> None:
+    """Also between an operation of several results and the taking of them, while other graphs come back."""
+
+    def train(seed: int) -> list[float]:
+        generator = torch.Generator().manual_seed(seed)
+        w, v = (torch.randn(6, 6, generator=generator).mul_(0.3).requires_grad_() for _ in range(2))
+        optimizer = torch.optim.SGD([w, v], lr=0.05)
+        losses = []
+        for i in range(60):
+            x = torch.randn(5 + i % 3, 6, generator=generator)
+            normal = torch.nn.functional.layer_norm((x @ w).tanh() @ v, (6,), eps=1.0)
+            loss = (normal - x).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if i % 10 == 0:
+                losses.append(loss.item())
+        return losses
+
+    before = sys.getswitchinterval()
+    try:
+        sys.setswitchinterval(1e-5)
+        for _ in range(2):
+            with ThreadPoolExecutor(6) as pool:
+                together = [*pool.map(train, range(6))]
+    finally:
+        sys.setswitchinterval(before)
+    for seed, mine in enumerate(together):
+        assert mine == pytest.approx(train(seed), rel=1e-3)

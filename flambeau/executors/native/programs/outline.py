@@ -116,8 +116,9 @@ class Outline:
     def reads_parts(self, signatures: Sequence[Signature]) -> bool:
         """Whether a leaf of a graph of this structure is read from elsewhere than where it begins."""
         if self._read is None:
-            self._read = [(k, j) for k, own in enumerate(self.sources)
-                          for j, (kind, _) in enumerate(own) if kind == LEAF]
+            # What has several results, of which a part is still to be taken, has no geometry.
+            self._read = [(k, j) for k, own in enumerate(self.sources) for j, (kind, _) in enumerate(own)
+                          if kind == LEAF and signatures[k].geometries[j] is not None]
         return any([signatures[k].geometries[j].offset for k, j in self._read])     # noqa: C419
 
     def key(self) -> tuple[Any, ...]:
