@@ -12,7 +12,7 @@ from flambeau import Tensor
 pytest.importorskip("llvmlite")
 
 from tests.executors.native.agreement import check
-from tests.operators import test_ties as ties
+from tests.operators.reductions import test_ties as ties
 
 SHAPES = [(1,), (9,), (33, 3), (21, 17), (4, 700), (3, 40, 5), (2, 1, 5000)]
 DTYPES = [flambeau.float32, flambeau.float64, flambeau.bfloat16, flambeau.int64, flambeau.int32,
