@@ -23,6 +23,7 @@ from ..tensor.tape import GradFn, SavedTensor
 from .accumulating import accumulate_grad, sum_with_sparse
 from .anomaly_mode import check_nan, describe_forward
 from .formal import formally
+from .running_hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
 from .unpacking import reconnected
 
 _new = object.__new__
@@ -100,10 +101,10 @@ class Walk:
             return
         self.at = fn.sequence
         if fn.hooks is not None:
-            grads = _run_pre_hooks(fn, _run_tensor_hooks(fn, grads))
+            grads = run_pre_hooks(fn, run_tensor_hooks(fn, grads))
         results = gradients(fn, grads) if not state.anomaly else _checked_gradients(fn, grads)
         if fn.hooks is not None and fn.hooks.post:
-            results = _run_post_hooks(fn, results, grads)
+            results = run_post_hooks(fn, results, grads)
         self.pass_on(fn, results)
 
     def pass_on(self, fn: GradFn, results: Sequence[Any]) -> None:
@@ -130,7 +131,7 @@ class Walk:
         """Whether fn has to run. What is only asked for is remembered as the hooks of tensors leave it."""
         runs = self.wanted is None or fn in self.wanted
         if not runs and fn.hooks is not None and any(place[0] is fn for place in self.capture):
-            grads = _run_tensor_hooks(fn, grads)
+            grads = run_tensor_hooks(fn, grads)
         self.note(fn, grads)
         return runs
 
@@ -327,38 +328,6 @@ def modified_error(x: Tensor, expected: int, maker: GradFn | None, number: int,
            "variable in question was changed in there or anywhere later. Good luck!" if traced else
            "enable anomaly detection to find the operation that failed to compute its gradient, with "
            "torch.autograd.set_detect_anomaly(True, check_nan=False)."))
-
-
-def _run_tensor_hooks(fn: GradFn, grads: list[Any]) -> list[Any]:
-    hooks = fn.hooks
-    grads = list(grads)
-    for number, table in hooks.tensor.items():
-        for hook in list(table.values()):
-            if grads[number] is not None:
-                changed = hook(grads[number])
-                if changed is not None:
-                    grads[number] = changed
-    for number, reference in hooks.retained.items():
-        tensor = reference()
-        if tensor is not None and grads[number] is not None:
-            tensor._grad = grads[number].clone() if tensor._grad is None else tensor._grad + grads[number]
-    return grads
-
-
-def _run_pre_hooks(fn: GradFn, grads: list[Any]) -> list[Any]:
-    for hook in list(fn.hooks.pre.values()):
-        changed = hook(tuple(grads))
-        if changed is not None:
-            grads = list(changed) if isinstance(changed, (tuple, list)) else [changed]
-    return grads
-
-
-def _run_post_hooks(fn: GradFn, results: Sequence[Any], grads: list[Any]) -> Sequence[Any]:
-    for hook in list(fn.hooks.post.values()):
-        changed = hook(tuple(results), tuple(grads))
-        if changed is not None:
-            results = tuple(changed) if isinstance(changed, (tuple, list)) else (changed,)
-    return results
 
 
 def reachable_to(roots: Sequence[Any], targets: set[Any]) -> set[Any]:

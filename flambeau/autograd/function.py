@@ -11,7 +11,7 @@ from ..graph.geometry import Geometry, contiguous
 from ..operators.creation.creation import filled
 from ..tensor import Tensor, state
 from ..tensor.batching import any_batched, levels
-from ..tensor.tape import GradFn, next_function
+from ..tensor.tape import GradFn
 from . import forward_ad
 from .batched_function import apply_batched
 from .engine import fit
@@ -100,10 +100,9 @@ class BackwardCFunction(GradFn, Context):
         return fit(grad, geometry)
 
     @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """What the edges of the tensors among the arguments lead to."""
-        return tuple([next_function(target) for target, geometry in zip(self.edges, self._argument_geometries)
-                      if geometry is not None])
+    def shown(self) -> tuple[int, ...]:
+        """The tensors among the arguments."""
+        return tuple([i for i, geometry in enumerate(self._argument_geometries) if geometry is not None])
 
     def __repr__(self) -> str:
         return f"<torch.autograd.function.{self.name()} object at {id(self):#x}>"

@@ -11,6 +11,7 @@ from ..tensor import Tensor
 from ..tensor.handle import RemovableHandle, hooked
 from ..tensor.leaves import leaf_hooks_of
 from ..tensor.tape import hooks_of
+from .running_hooks import require_same_kind
 
 Hook = Callable[[Tensor], Any]
 
@@ -39,13 +40,7 @@ def _same_kind(hook: Hook) -> Hook:
         changed = hook(grad)
         if changed is None:
             return None
-        if not isinstance(changed, Tensor):
-            raise TypeError(f"expected Variable, but hook returned '{type(changed).__name__}'")
-        if changed.shape != grad.shape:
-            raise RuntimeError(f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value")
-        if changed.dtype is not grad.dtype:
-            raise RuntimeError(f"hook '{getattr(hook, '__name__', hook)}' has changed the type of value (was "
-                               f"{grad.type()} got {changed.type()})")
+        require_same_kind(hook, grad, changed)
         return changed
     checked.__wrapped__ = hook  # type: ignore[attr-defined]
     return checked

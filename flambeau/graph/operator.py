@@ -170,6 +170,12 @@ class Operator:
         self.differentiable = True
         return rule
 
+    def differentiable_operands(self, count: int) -> tuple[int, ...]:
+        """Which of ``count`` operands have a gradient rule: not indices, masks or bounds."""
+        if self.variadic_derivative is not None:
+            return tuple(range(count))
+        return tuple(sorted({i for d in self.derivatives for i in d.operands if i < count}))
+
     def _position(self, name: str) -> int:
         if name in self.parameters:
             return self.parameters.index(name)

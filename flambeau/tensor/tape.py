@@ -269,7 +269,15 @@ class GradFn:
         >>> [fn.name() for fn, _ in (x.exp() * x).grad_fn.next_functions]
         ['ExpBackward0', 'torch::autograd::AccumulateGrad']
         """
-        return tuple(next_function(target) for target in self.edges)
+        return tuple([next_function(self.edges[i]) for i in self.shown])
+
+    @property
+    def shown(self) -> Sequence[int]:
+        """The operands that users see, in their order: those that the operator has gradient rules for."""
+        count = len(self.edges)
+        if self.signature is None:
+            return range(count)
+        return self.signature.operator.differentiable_operands(count)
 
     def register_hook(self, fn: Any) -> RemovableHandle:
         """Call ``fn(grad_inputs, grad_outputs)`` after this node ran; it may return other gradients.

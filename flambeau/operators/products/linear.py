@@ -155,10 +155,9 @@ class _BiasFirst(GradFn):
     __slots__ = ()
 
     @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """What the edges lead to; only to operands that are there."""
-        *others, bias = super().next_functions
-        return (bias, *others) if self.signature.geometries[-1] is not type(None) else tuple(others)
+    def shown(self) -> tuple[int, ...]:
+        """The operands that are there."""
+        return (2, 0, 1) if self.signature.geometries[-1] is not type(None) else (0, 1)
 
 
 LINEAR = _linear_operator("AddmmBackward0")
