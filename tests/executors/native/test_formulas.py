@@ -16,10 +16,11 @@ from flambeau.executors.native import templates
 from flambeau.executors.native.fusion import refit
 from flambeau.executors.native.plan import Plan
 from flambeau.executors.native.programs import joint, known
-from flambeau.executors.native.programs.formulas import Sketch, StageFormulas
+from flambeau.executors.native.programs.formulas import Formulas, Sketch, StageFormulas
 from flambeau.executors.native.programs.program import Program
 from flambeau.executors.native.programs.segment import Segment
 from flambeau.executors.native.quantity import Quantity, Tape, least, whole
+from flambeau.graph.node import Signature
 from flambeau.nn import functional as F
 from flambeau.tensor import signing
 from tests.executors.native.planning import forget, planned
@@ -263,3 +264,19 @@ def test_quantities_are_no_numbers(use: Callable[[Any], Any]) -> None:
     assert isinstance(quantity, Quantity)
     with pytest.raises(TypeError):
         use(quantity)
+
+
+def test_other_numbers_of_dimensions_are_no_other_lengths() -> None:
+    def signatures(*shape: int) -> list[Signature]:
+        torch.synchronize()
+        recorded = [steady / 2, torch.ones(shape) * 3, other.exp()]
+        nodes = [x._storage.node for x in recorded]
+        return [node.signature for node in nodes if node is not None]
+
+    steady, other = torch.ones(7, 9), torch.ones(3, 8)
+    formulas = Formulas()
+    formulas.shapes = 100
+    found = formulas.sketch([[0], [1], [2]], signatures(4, 5, 2), signatures(6))
+    assert found is None or 1 not in found.members
+    found = formulas.sketch([[0], [1], [2]], signatures(4, 5, 2), signatures(6, 5, 2))
+    assert found is not None and [*(found.numbers(signatures(11, 5, 2)) or ())] == [11]

@@ -204,6 +204,15 @@ def _alike(signature: Signature) -> Any:
     return attributes, signature.compute
 
 
+def _correspond(old: Signature, new: Signature) -> bool:
+    """Whether each integer of one's geometries has its like in the other's."""
+    return _alike(old) == _alike(new) and _ranks(old) == _ranks(new)
+
+
+def _ranks(signature: Signature) -> list[tuple[type, int]]:
+    return [(type(g), len(g) if g.__class__ is Size else g.ndim) for g in _geometries([signature])]
+
+
 def taking(places: list[int]) -> Callable[[Any], Any]:
     """What takes the elements at some places, as a sequence."""
     return itemgetter(*places) if len(places) > 1 else lambda all_of: [all_of[k] for k in places]
@@ -330,12 +339,12 @@ class Formulas:
                new: Sequence[Signature]) -> Sketch | None:
         """A new sketch, of two shapes that agree with none; None where there are enough, or it pays not yet.
 
-        Stages with attributes that vary, such as a shape, are left out.
+        Stages with attributes or numbers of dimensions that vary are left out.
         """
         self.shapes += 1
         if self.shapes < _SHAPES or len(self.sketches) >= _SKETCHES:
             return None
-        members = [k for own in stages for k in own if all(_alike(old[k]) == _alike(new[k]) for k in own)]
+        members = [k for own in stages for k in own if all(_correspond(old[k], new[k]) for k in own)]
         made = Sketch(members, old, new)
         if not members or made.numbers(new) is None:    # where some coincide, they are not told apart
             return None
