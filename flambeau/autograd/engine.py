@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
@@ -114,18 +114,9 @@ class Walk:
                 fn.release()
             elif fn.plan.frees:
                 fn.saved = None
-        self.at = fn.sequence
-        waiting = self.waiting
         for target, grad in zip(fn.edges, results):
-            if target is None or grad is None:
-                continue
-            if isinstance(target, GradFn) and target.plan is not None and target.plan.single:
-                at = -target.sequence
-                if at not in waiting:   # mostly
-                    waiting[at] = target, [grad]
-                    heappush(self.heap, at)
-                    continue
-            self.give(target, grad)
+            if target is not None and grad is not None:
+                self.give(target, grad)
 
     def is_wanted(self, fn: GradFn, grads: list[Any]) -> bool:
         """Whether fn has to run. What is only asked for is remembered as the hooks of tensors leave it."""
@@ -163,21 +154,25 @@ class Walk:
 
 def _leaves_from(starts: Sequence[Any], last: int) -> set[int]:
     """Ids of the leaves to which GradFns lead whose sequence number is at most ``last``."""
-    leaves: set[int] = set()
+    return {id(end) for fn in _all_from(starts) if fn.sequence <= last for end in _ends(fn)
+            if not isinstance(end, GradFn)}
+
+
+def _all_from(starts: Iterable[Any]) -> Iterator[GradFn]:
+    """The GradFns among ``starts``, and all that edges lead to from them."""
     seen: set[GradFn] = set()
     stack = [start for start in starts if isinstance(start, GradFn)]
     while stack:
         fn = stack.pop()
-        if fn in seen:
-            continue
-        seen.add(fn)
-        for target in fn.edges:
-            found = target[0] if target.__class__ is tuple else target
-            if isinstance(found, GradFn):
-                stack.append(found)
-            elif found is not None and fn.sequence <= last:
-                leaves.add(id(found))
-    return leaves
+        if fn not in seen:
+            seen.add(fn)
+            yield fn
+            stack += [end for end in _ends(fn) if isinstance(end, GradFn)]
+
+
+def _ends(fn: GradFn) -> list[Any]:
+    """What the edges lead to, GradFns and leaves."""
+    return [target[0] if target.__class__ is tuple else target for target in fn.edges if target is not None]
 
 
 def sum_of(have: Tensor, grad: Tensor) -> Tensor:
@@ -330,32 +325,11 @@ def modified_error(x: Tensor, expected: int, maker: GradFn | None, number: int,
            "torch.autograd.set_detect_anomaly(True, check_nan=False)."))
 
 
-def reachable_to(roots: Sequence[Any], targets: set[Any]) -> set[Any]:
+def reachable_to(roots: Iterable[Any], targets: set[Any]) -> set[Any]:
     """The GradFns from which one of ``targets`` (GradFns, or ids of leaves) is reached."""
-    order: list[GradFn] = []
-    seen: set[GradFn] = set()
-    stack = list(roots)
-    while stack:
-        fn = stack.pop()
-        if fn in seen:
-            continue
-        seen.add(fn)
-        order.append(fn)
-        for target in fn.edges:
-            if target is None:
-                continue
-            found = target[0] if target.__class__ is tuple else target
-            if isinstance(found, GradFn):
-                stack.append(found)
-    order.sort(key=lambda fn: fn.sequence)
     useful: set[Any] = set()
-    for fn in order:
-        if fn in targets:
+    for fn in sorted(_all_from(roots), key=lambda fn: fn.sequence):
+        if fn in targets or any(end in useful or end in targets if isinstance(end, GradFn)
+                                else id(end) in targets for end in _ends(fn)):
             useful.add(fn)
-        for target in fn.edges:
-            found = target[0] if target.__class__ is tuple else target
-            if found is not None and (found in useful or found in targets if isinstance(found, GradFn)
-                                      else id(found) in targets):
-                useful.add(fn)
-                break
     return useful

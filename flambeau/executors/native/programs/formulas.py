@@ -47,22 +47,19 @@ class Sketch:
     def __init__(self, members: list[int], old: Sequence[Signature], new: Sequence[Signature]) -> None:
         self.members = members
         self.threads = settings.threads
-        before, after = _geometries([old[k] for k in members]), _geometries([new[k] for k in members])
-        known: dict[Any, int] = {}
-        self.which = [known.setdefault(pair, len(known)) for pair in zip(before, after)]
-        first = taking([self.which.index(k) for k in range(len(known))])
-        self._facts = [*map(_facts, first(after))]
-        pairs = list(zip(_integers(first(before)), _integers(first(after))))
-        numbers = dict.fromkeys(pair for pair in pairs if pair[0] == pair[1])
+        whole = Part(members, old, new)
+        numbers = dict.fromkeys(pair for pair in whole.pairs if pair[0] == pair[1])
         self.constants = [b for _, b in numbers]
-        numbers.update(dict.fromkeys(pairs))
-        self.place = {pair: k for k, pair in enumerate(numbers)}
-        self.classes = [self.place[pair] for pair in pairs]
-        self._varied = Part(self, [k for k in members if old[k] is not new[k]], old, new)
-        self._steady = [k for k in members if old[k] is new[k]]
-        self._steady_of = taking(self._steady)
+        numbers.update(dict.fromkeys(whole.pairs))
+        place = {pair: k for k, pair in enumerate(numbers)}
+        self.which, self._facts = whole.which, whole.facts
+        self.classes = whole.number(place, self.constants)
+        self._whole = whole
+        self._varied = Part([k for k in members if old[k] is not new[k]], old, new)
+        self._varied.number(place, self.constants)
+        steady = [k for k in members if old[k] is new[k]]
+        self._steady_of = taking(steady)
         self._steady_ones = list(self._steady_of(new))
-        self._whole = Part(self, members, old, new)
         self._apart = {0, 1, *self.constants}
         self.formulas: dict[int, list[Formula]] = {}
         self._tries: dict[int, int] = {}
@@ -142,29 +139,33 @@ class Sketch:
 class Part:
     """Some of a sketch's members, from whose geometries its numbers are read.
 
-    Those alone that vary, mostly: the others are the same signatures as ever.
+    Those alone that vary, mostly: the others are the same signatures as ever. ``which``: of all their
+    geometries, which of the distinct ones they are; ``facts``: of these; ``pairs``: their integers, as they
+    were and as they are.
     """
 
-    __slots__ = ("_of", "_alike", "_plainly", "_count", "_first", "_which", "_facts", "_constants",
+    __slots__ = ("which", "facts", "pairs", "_of", "_alike", "_plainly", "_first", "_which", "_constants",
                  "_values", "_classes")
 
-    def __init__(self, sketch: Sketch, members: list[int], old: Sequence[Signature],
-                 new: Sequence[Signature]) -> None:
+    def __init__(self, members: list[int], old: Sequence[Signature], new: Sequence[Signature]) -> None:
         self._of = taking(members)
         before, after = _geometries(self._of(old)), _geometries(self._of(new))
         self._plainly = _VARYING.isdisjoint([type(x) for s in self._of(new) for x in s.attributes])
         self._alike = self._common(self._of(new))
         known: dict[Any, int] = {}
-        which = [known.setdefault(pair, len(known)) for pair in zip(before, after)]
-        self._count = len(which)
-        self._first, self._which = taking([which.index(k) for k in range(len(known))]), taking(which)
-        self._facts = [*map(_facts, self._first(after))]
-        pairs = zip(_integers(self._first(before)), _integers(self._first(after)))
-        classes = [sketch.place[pair] for pair in pairs]
-        self._constants = sketch.constants
-        count = len(self._constants)
-        self._values = taking([classes.index(k) for k in range(count, len(sketch.place))])
+        self.which = [known.setdefault(pair, len(known)) for pair in zip(before, after)]
+        self._first = taking([self.which.index(k) for k in range(len(known))])
+        self._which = taking(self.which)
+        self.facts = [*map(_facts, self._first(after))]
+        self.pairs = list(zip(_integers(self._first(before)), _integers(self._first(after))))
+
+    def number(self, place: dict[tuple[int, int], int], constants: list[int]) -> list[int]:
+        """Of all integers which number they are, by their places: the constants come first."""
+        classes = [place[pair] for pair in self.pairs]
+        self._constants = constants
+        self._values = taking([classes.index(k) for k in range(len(constants), len(place))])
         self._classes = taking(classes)
+        return classes
 
     def _common(self, own: Sequence[Signature]) -> list[Any]:
         """What signatures that differ in their geometries have in common."""
@@ -176,10 +177,10 @@ class Part:
         if self._common(own) != self._alike:
             return None
         geometries = _geometries(own)
-        if len(geometries) != self._count:
+        if len(geometries) != len(self.which):
             return None
         distinct = self._first(geometries)
-        if list(self._which(distinct)) != geometries or [*map(_facts, distinct)] != self._facts:
+        if list(self._which(distinct)) != geometries or [*map(_facts, distinct)] != self.facts:
             return None
         integers = _integers(distinct)
         found = self._values(integers)

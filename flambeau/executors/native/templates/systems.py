@@ -28,13 +28,6 @@ if TYPE_CHECKING:
 
 POINTERS = (*library.POINTERS, "pivots")
 NUMBERS = library.NUMBERS
-# The routines of each operator.
-_ROUTINES = {
-    "linalg_cholesky_ex": ("potrf",), "linalg_inv_ex": ("getrf", "getri"), "linalg_solve_ex": ("gesv",),
-    "linalg_solve_triangular": ("trsm",), "cholesky_solve": ("potrs",), "cholesky_inverse": ("potri",),
-    "linalg_lu_factor_ex": ("getrf",), "linalg_lu_solve": ("getrs",), "linalg_det": ("getrf",),
-    "linalg_slogdet": ("getrf",),
-}
 # Working memory for a block of columns, which is as much as the inverse from LU factors asks for.
 _COLUMNS = 64
 _OTHER = {"L": "U", "U": "L"}
@@ -231,11 +224,13 @@ def _sign_and_logarithm(w: Writer) -> Callable[[str], None]:
     return each
 
 
-_WRITERS = {
-    "linalg_cholesky_ex": _cholesky, "linalg_inv_ex": _inverse, "linalg_solve_ex": _solve,
-    "linalg_solve_triangular": _triangular, "cholesky_solve": _from_cholesky,
-    "cholesky_inverse": _cholesky_inverse, "linalg_lu_factor_ex": _lu, "linalg_lu_solve": _from_lu,
-    "linalg_det": _determinant, "linalg_slogdet": _sign_and_logarithm,
+# What writes the code of each operator, and the routines that it calls.
+_SYSTEMS: dict[str, tuple[Callable[[Writer], Callable[[str], None]], tuple[str, ...]]] = {
+    "linalg_cholesky_ex": (_cholesky, ("potrf",)), "linalg_inv_ex": (_inverse, ("getrf", "getri")),
+    "linalg_solve_ex": (_solve, ("gesv",)), "linalg_solve_triangular": (_triangular, ("trsm",)),
+    "cholesky_solve": (_from_cholesky, ("potrs",)), "cholesky_inverse": (_cholesky_inverse, ("potri",)),
+    "linalg_lu_factor_ex": (_lu, ("getrf",)), "linalg_lu_solve": (_from_lu, ("getrs",)),
+    "linalg_det": (_determinant, ("getrf",)), "linalg_slogdet": (_sign_and_logarithm, ("getrf",)),
 }
 
 
@@ -243,7 +238,7 @@ _WRITERS = {
 def _code(form: Form) -> str:
     module = Module()
     with module.kernel("systems") as f:
-        library.over_batch(f, form, registers(f, POINTERS, NUMBERS), _WRITERS[form.name])
+        library.over_batch(f, form, registers(f, POINTERS, NUMBERS), _SYSTEMS[form.name][0])
     return module.text()
 
 
@@ -252,7 +247,7 @@ def _code(form: Form) -> str:
 
 def routines(name: str, kind: str) -> tuple[list[lapack.Address], bool] | None:
     """The routines of an operator, and whether their integers have 64 bits; None where one is missing."""
-    found = [lapack.symbol_of(x, kind) for x in _ROUTINES[name]]
+    found = [lapack.symbol_of(x, kind) for x in _SYSTEMS[name][1]]
     if thread_setters() is None or not all(found):
         return None
     return [x[0] for x in found if x], any(x[1] for x in found if x)
