@@ -22,7 +22,8 @@ Memory that both sides know, in 64-bit words:
     step:     FUNCTION, WORDS, TASKS, GRAIN, TAKEN, FINISHED, STATUS (an address or 0), HELPED
     patch:    address of a word, position in ARRAYS, bytes to add
     team:     POSITION (-1: over), PROGRAM, ACTIVE, LIMIT, ROUND, QUIT, LAUNCHED (nobody drives the program
-              yet), then a mutex and a condition
+              yet), KEPT_OFF (the processor that helpers keep off, ``places.py``), then a mutex and a
+              condition
 
 ``ARRAYS`` is the address of a list of NumPy array objects; the pointers to their data are read here (Note:
 array objects).
@@ -37,6 +38,7 @@ from ..llvm.build import Function, Module
 from ..llvm.code import kernels
 from ..llvm.effort import Effort
 from ..products.microkernel import local_array
+from . import places
 from .new_arrays import Memory, handler, new_array, new_arrays
 from .objects import BASE_AT, DATA_AT, FLAGS_AT, ITEMS_AT, TYPE_AT, WRITEABLE
 
@@ -45,7 +47,7 @@ from .objects import BASE_AT, DATA_AT, FLAGS_AT, ITEMS_AT, TYPE_AT, WRITEABLE
 PROGRAM_WORDS = 16
 FUNCTION, WORDS, TASKS, GRAIN, TAKEN, FINISHED, STATUS, HELPED = range(8)
 STEP_WORDS = 8
-POSITION, PROGRAM, ACTIVE, LIMIT, ROUND, QUIT, LAUNCHED = range(7)
+POSITION, PROGRAM, ACTIVE, LIMIT, ROUND, QUIT, LAUNCHED, KEPT_OFF = range(8)
 TEAM_WORDS = 64
 MUTEX, CONDITION = 16, 40
 
@@ -215,9 +217,15 @@ def _team(module: Module, share: Function, drive: Function) -> None:
 
 
 def _calls(module: Module) -> None:
-    """``open`` and ``launch``: call the helpers to a program."""
+    """``open`` and ``launch``: call the helpers to a program.
+
+    0; or 1 + the processor that this thread runs on, if helpers are to keep off it first: nobody was called.
+    """
     for name, word in (("open", 0), ("launch", 1)):
-        with module.function(name, [("ptr", "%team"), ("ptr", "%program"), ("i64", "%helpers")]) as f:
+        parameters = [("ptr", "%team"), ("ptr", "%program"), ("i64", "%helpers")]
+        with module.function(name, parameters, "i64") as f:
+            if places.KNOWN:
+                _give_if_moved(f)
             _locked(f, "lock")
             f.write("i64", "%helpers", _field(f, "%team", LIMIT), 8)
             f.write("ptr", "%program", _field(f, "%team", PROGRAM), 8)
@@ -226,6 +234,16 @@ def _calls(module: Module) -> None:
             f.write("i64", f.add(_get(f, "%team", ROUND), 1), _field(f, "%team", ROUND), 8)
             _wake(f)
             _locked(f, "unlock")
+            f.give(0)
+
+
+def _give_if_moved(f: Function) -> None:
+    f.declarations["declare i32 @sched_getcpu()"] = None
+    here = f.emit(f"sext i32 {f.emit('call i32 @sched_getcpu()')} to i64")
+    kept_off = _get(f, "%team", KEPT_OFF)
+    moved, minded = f.compare("ne", here, kept_off), f.compare("ne", kept_off, places.NOBODY_MINDS)
+    with f.when(f.emit(f"and i1 {moved}, {minded}")):
+        f.give(f.add(here, 1))
 
 
 def _ends(module: Module, help_with: Function, drive: Function) -> None:

@@ -12,6 +12,7 @@ from typing import Any, SupportsIndex
 
 from . import runtime
 from .arena import Block
+from .places import UNKNOWN, Places
 
 _GATHERING = 1e-3   # seconds, at most
 
@@ -26,32 +27,37 @@ class Team:
         raw = _LIBC.calloc(1, size)
         self.address = raw + -raw % 64
         self._prepare = _function(native["prepare"], 1)
-        self._open = _function(native["open"], 3)
-        self._launch = _function(native["launch"], 3)
+        self._open = _function(native["open"], 3, ctypes.c_int64)
+        self._launch = _function(native["launch"], 3, ctypes.c_int64)
         self._join = _function(native["join"], 2)
         self._run = _function(native["run"], 1)
         self._close = _function(native["close"], 1)
         self._quit = _function(native["quit"], 1)
         self._serve = _function(native["serve"], 3)
         self._threads: list[threading.Thread] = []
+        self._places = Places()
         self._blocks: list[Block] = []
         self._scratch = 0
         self._called = False    # helpers may look at a program
         self.process = os.getpid()
         self._prepare(self.address)
+        self._kept_off = ctypes.c_int64.from_address(self.address + 8 * runtime.KEPT_OFF)
+        self._kept_off.value = UNKNOWN
         atexit.register(self.stop)
 
     def open(self, program: int, helpers: int, scratch: int) -> None:
         """Call the helpers to a program; each has ``scratch`` bytes for itself."""
         self._expect(helpers, scratch)
         self._called = True
-        self._open(self.address, program, helpers)
+        while moved := self._open(self.address, program, helpers):
+            self._keep_off(moved - 1)
 
     def launch(self, program: int, helpers: int, scratch: int) -> None:
         """Let a helper run a program (Note: driving ahead)."""
         self._expect(helpers, scratch)
         self._called = True
-        self._launch(self.address, program, helpers)
+        while moved := self._launch(self.address, program, helpers):
+            self._keep_off(moved - 1)
 
     def join(self, program: int) -> None:
         """Take part in the program that was launched, until it is over."""
@@ -73,6 +79,10 @@ class Team:
         while len(self._threads) < helpers:
             self._start()
 
+    def _keep_off(self, processor: int) -> None:
+        """Let no helper run where the calling thread does."""
+        self._kept_off.value = self._places.keep_off(processor)
+
     def gather(self, helpers: int) -> None:
         """Wait a moment until the helpers that were called are awake: who measures does not measure that."""
         active = ctypes.c_int64.from_address(self.address + 8 * runtime.ACTIVE)
@@ -92,6 +102,8 @@ class Team:
                                   name="flambeau-native", daemon=True)
         thread.start()
         self._threads.append(thread)
+        self._places.add(thread.native_id)
+        self._kept_off.value = UNKNOWN
 
     def stop(self) -> None:
         """Let the helpers end; more work starts others."""
@@ -102,10 +114,11 @@ class Team:
             ctypes.c_int64.from_address(self.address + 8 * runtime.QUIT).value = 0
         self._threads.clear()
         self._blocks.clear()
+        self._places = Places()
 
 
-def _function(address: SupportsIndex, arguments: int) -> Any:
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * arguments)(index(address))
+def _function(address: SupportsIndex, arguments: int, result: Any = None) -> Any:
+    return ctypes.CFUNCTYPE(result, *[ctypes.c_int64] * arguments)(index(address))
 
 
 _LIBC = ctypes.CDLL(None)
