@@ -183,6 +183,8 @@ def _products(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[in
               tiling: Tiles | None, ahead: Ahead, there: bool) -> None:
     (v, grads, sums), (taps, all_blocks) = pointers, counts
     short, columns, w = short_rows(tile).rows, tile.columns, tiling.w if tiling else None
+    # Staged gradients lie in panels; where they are read where they lie, tiles cross from one to the next.
+    panel = f.most(outs, 1) if there else str(columns)
     with f.loop(0, taps) as tap, f.loop(0, a.blocks) as block:
         k = f.add(f.mul(tap, a.blocks), block)
         from_v = f.at(v, f.mul(k, a.v_step), e.element)
@@ -192,7 +194,7 @@ def _products(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[in
         if shared != "false":
             adding = f.choose(shared, "i64", 1, more)
         to = f.at(sums, f.mul(f.add(f.mul(matrix, all_blocks), block), a.sum_block), e.element)
-        with f.loop(0, outs, columns) as out:
+        with f.loop(0, outs, panel) as out:
             number = f.div(out, columns)
             if there:
                 from_g = e.at(f, grads, f.mul(out, a.g_c))
@@ -200,7 +202,7 @@ def _products(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[in
                 from_g = f.at(grads, f.mul(f.add(f.mul(tap, a.g_blocks), number), a.h_step), e.element)
             else:
                 from_g = f.at(grads, f.mul(number, f.mul(a.g_x_block, columns)), e.element)
-            count = f.least(f.sub(outs, out), columns)
+            count = f.least(f.sub(outs, out), panel)
             long = rows_of_long_tiles(f, tile, count)
             for rows, start, stop in ((tile.rows, "0", long), (short, long, count)):
                 with f.loop(start, stop, rows) as row:

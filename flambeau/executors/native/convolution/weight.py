@@ -60,9 +60,10 @@ def _finish(name: str, mode: str, last: bool) -> str:
 
 def _lies_there(problem: Problem, e: Elements, tile: Tile) -> bool:
     """Whether tiles may read gradients where they lie: once, pixels side by side, and no row is missing."""
+    rest = problem.outs % tile.columns
     return len(problem.phases[0].taps) == 1 and problem.positions[2] == 1 and is_merged(problem, None) \
-        and e.itemsize == e.width \
-        and _is_covered(tile, tile.columns) and _is_covered(tile, problem.outs % tile.columns)
+        and e.itemsize == e.width and all(
+            _is_covered(tile, n * tile.columns + more) for n in range(tile.rows) for more in (0, rest))
 
 
 def _is_covered(tile: Tile, count: int) -> bool:
