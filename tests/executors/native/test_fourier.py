@@ -107,3 +107,27 @@ def test_another_length_compiles_nothing() -> None:
         check(fft.fft, numbers(signals, n))
         check(fft.rfft, numbers(signals, n, real=True))
     assert compiled() == before
+
+
+@pytest.mark.parametrize("n", [2, 45, 60, 64])
+def test_a_real_signal_does_not_reach_another_one(n: int) -> None:
+    signals = numbers(40, n, real=True).double().numpy()
+    signals[3, 1] = np.nan
+    signals[7, 1] = np.inf
+    signals[11] *= 1e20
+    signals[12] *= 1e-20
+    signals[13] = 0
+    x = flambeau.from_numpy(signals)
+    with np.errstate(invalid="ignore"):
+        half = fft.rfft(x).numpy()
+        half[3], half[7] = half[3] * np.nan, half[7] * np.nan
+        calls = [(fft.rfft, x), (fft.ifft, x), (lambda v: fft.irfft(v, n), flambeau.from_numpy(half))]
+        for function, operand in calls:
+            (_, want), = results(function, [operand], "interpreter")
+            forget()
+            (_, found), = results(function, [operand], "native")
+            assert is_native("fft")
+            finite = np.delete(np.arange(40), [3, 7])
+            unit = np.finfo(np.float64).eps * np.abs(want[finite]).max(-1)
+            assert (np.abs(found - want)[finite].max(-1) <= 20 * unit).all()
+            assert not np.isfinite(found[[3, 7]]).any(-1).all()

@@ -40,17 +40,17 @@ def passes(n: int) -> list[int] | None:
     return [*told, *[0] * room] if m == 1 and room > 0 else None
 
 
-def write_table(f: Function, dtype: Dtype, table: str, n: str) -> None:
-    """exp(-2 pi i k / n) for all k below n: the products of two, of multiples of FINE and of what is left."""
+def write_table(f: Function, dtype: Dtype, table: str, n: str, end: str) -> None:
+    """exp(-2 pi i k / n) for k below end, the products of two: of a multiple of FINE and of what is left."""
     step = Expression(f, f.emit(f"sitofp i64 {n} to double"), FLOAT64)
     coarse = f.at(f.scratch, 2 * FINE, "double")
-    for place, unit, count in ((f.scratch, 1, str(FINE)), (coarse, FINE, f.add(f.div(n, FINE), 1))):
+    for place, unit, count in ((f.scratch, 1, str(FINE)), (coarse, FINE, f.add(f.div(end, FINE), 1))):
         with f.loop(0, count) as k:
             turns = Expression(f, f.emit(f"sitofp i64 {f.mul(k, unit)} to double"), FLOAT64)
             angle = turns * (2 * math.pi) / step
             for part, value in enumerate((library("cos", angle), -library("sin", angle))):
                 f.write("double", value.register, f.at(place, f.add(f.mul(k, 2), part), "double"), 8)
-    with f.loop(0, n) as k:
+    with f.loop(0, end) as k:
         high = f.div(k, FINE)
         low = f.sub(k, f.mul(high, FINE))
         a, b = [[Expression(f, f.read("double", f.at(place, f.add(f.mul(at, 2), part), "double"), 8), FLOAT64)
@@ -102,7 +102,7 @@ def _define_stage(module: Module, dtype: Dtype, radix: int) -> Function:
             with f.loop(0, "%s") as q:
                 taken = [read(v, "%x", f.add(f.add(first, q), f.mul(apart, j))) for j in range(radix)]
                 for k, z in enumerate(_BUTTERFLIES[radix](v, taken)):
-                    turned = _multiplied(v, z, factors[k - 1]) if k else z  # type: ignore[arg-type]
+                    turned = multiplied(v, z, factors[k - 1]) if k else z  # type: ignore[arg-type]
                     write(v, turned, "%y", f.add(f.add(to, q), f.mul("%s", k)))
     return f
 
@@ -127,7 +127,7 @@ def _define_any_stage(module: Module, dtype: Dtype) -> Function:
             return one, other
 
         def put(z: Complex, k: str) -> None:
-            write(v, _multiplied(v, z, root(f.mul(f.mul(p, "%s"), k))), "%y", f.add(to, f.mul("%s", k)))
+            write(v, multiplied(v, z, root(f.mul(f.mul(p, "%s"), k))), "%y", f.add(to, f.mul("%s", k)))
 
         with f.loop(0, "%m") as p, f.loop(0, "%s") as q:
             first = f.add(f.mul(p, "%s"), q)
@@ -198,7 +198,8 @@ def subtract(v: Floats, a: Complex, b: Complex) -> Complex:
     return v.do("fsub", a[0], b[0]), v.do("fsub", a[1], b[1])
 
 
-def _multiplied(v: Floats, z: Complex, w: Complex) -> Complex:
+def multiplied(v: Floats, z: Complex, w: Complex) -> Complex:
+    """z w."""
     negative = v.do("fsub", v.number(-0.0), v.do("fmul", z[1], w[1]))
     return v.fma(z[0], w[0], negative), v.fma(z[0], w[1], v.do("fmul", z[1], w[0]))
 
