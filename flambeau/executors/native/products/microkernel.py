@@ -95,7 +95,7 @@ class Accumulators:
 
 def accumulate(f: Function, acc: Accumulators, depth: Value, a: str, b: str, *, a_row: Value = 1,
                a_step: Value = 0, b_step: Value = 0, pairs: bool = False,
-               each: Callable[[], None] | None = None, beyond: str = "", soon: int = 0,
+               each: Callable[[], None] | None = None, beyond: str = "", soon: Value = 0,
                a_rows: Sequence[str] = (), bring: Callable[[str], list[str]] | None = None) -> None:
     """Add the product of A (rows x depth) and B (depth x columns) to the tile.
 
@@ -103,7 +103,7 @@ def accumulate(f: Function, acc: Accumulators, depth: Value, a: str, b: str, *, 
     ``k * b_step`` (in elements; numbers, or registers for strides that are known at run time). The default
     strides are those of packed panels. ``pairs``: elements of A and B are pairs of bfloat16 numbers.
     ``each``: writes what else a step does; ``beyond``: each also asks for the line that lies so many bytes
-    behind its row of B; ``soon``: and for the row of B so many steps on. ``a_rows``: where the rows of A
+    behind its row of B; ``soon``: and for the row of B so many elements on. ``a_rows``: where the rows of A
     begin, if not ``a_row`` apart. ``bring``: finds a row of B elsewhere, and may write it to where it should
     lie.
     """
@@ -120,7 +120,7 @@ def accumulate(f: Function, acc: Accumulators, depth: Value, a: str, b: str, *, 
             f.prefetch(f.behind(at, beyond), 2)
         if soon:
             for j in range(tile.vectors):
-                f.prefetch(f.at(f.at(at, f.mul(b_step, soon), element), j * tile.lanes, element), 1)
+                f.prefetch(f.at(f.at(at, soon, element), j * tile.lanes, element), 1)
         columns = bring(at) if bring is not None else [
             f.read(tile.vector, f.at(at, j * tile.lanes, element), tile.itemsize)
             for j in range(tile.vectors)]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
-from ..llvm.build import Function, Module, Value
+from ..llvm.build import Function, Module, Value, Variable
 from ..llvm.lanes import element_at, gather_lanes, read_lanes, scatter_lanes, write_lanes, write_past
 from ..llvm.machine import machine
 from .ahead import LINE, Walk
@@ -20,9 +21,10 @@ _PART = (("ptr noalias readonly", "%words"), ("ptr", "%buffer"), ("ptr", "%c"), 
          ("i64", "%column"), ("i64", "%rows"), ("i64", "%columns"), ("i64", "%first"), ("i64", "%last"),
          ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
 INDICES = ("%i0", "%i1", "%i2")     # of the batch's item
-_DEEP = 128     # steps from which on a tile takes long enough to ask for
-_LATE = 64      # the part of C that it goes to so many steps before it is complete: a fifth of a microsecond;
-_SOON = 32      # and for a row of B so many steps before it is read
+_DEEP = 128         # steps from which on a tile takes long enough to ask for
+_PART_ROWS = 2      # so many rows of the part of C that it goes to, one time after the other,
+_PART_STEPS = 8     # so many steps apart: a line takes ten or more to come from memory;
+_SOON = 16          # and for a row of B so many steps before it is read
 
 
 class _Vector(NamedTuple):
@@ -71,25 +73,51 @@ class Tiles:
         """Add the product to a tile of the usual size, and ask for what is needed then.
 
         The part of C that it goes to is asked for shortly before: what has been there for a whole tile has
-        been driven out of the first cache by A and B.
+        been driven out of the first cache by A and B. A core waits for some twenty lines at once at most. If
+        all of C's were among them, the next rows of B would have to wait for memory, too: so the last steps
+        are cut into parts, before each of which a few rows of C are asked for. In the last part the rows of B
+        that are read soon are the first ones: the tile below begins with them.
         """
         walk = Walk(f, "%ahead")
-        tile, pairs = self.tile, self.kind.pairs
-        a, b, left = f.variable("ptr", "%a"), f.variable("ptr", "%b"), f.variable("i64", depth)
+        a, b = f.variable("ptr", "%a"), f.variable("ptr", "%b")
 
-        def add(steps: str, soon: int) -> None:
+        def add(steps: str, soon: Value) -> None:
             accumulate(f, acc, steps, a.get(), b.get(), a_row=a_row, a_step="%a_step", b_step="%b_step",
-                       pairs=pairs, each=walk.step, beyond="%beyond", soon=soon)
+                       pairs=self.kind.pairs, each=walk.step, beyond="%beyond", soon=soon)
+            a.set(f.at(a.get(), f.mul(steps, "%a_step"), self.tile.element))
+            b.set(f.at(b.get(), f.mul(steps, "%b_step"), self.tile.element))
 
-        with f.when(f.compare("sge", depth, _DEEP)):
-            early = f.sub(depth, _LATE)
-            add(early, _SOON)
-            a.set(f.at(a.get(), f.mul(early, "%a_step"), tile.element))
-            b.set(f.at(b.get(), f.mul(early, "%b_step"), tile.element))
-            left.set(_LATE)
-            self._fetch_result(f)
-        add(left.get(), 0)
+        deep = f.compare("sge", depth, _DEEP)
+        with f.when(deep):
+            self._add_parts(f, depth, add)
+        with f.otherwise(deep):
+            add(depth, 0)
         walk.save()
+
+    def _add_parts(self, f: Function, depth: str, add: Callable[[str, Value], None]) -> None:
+        """Call ``add`` for one part of the depth after the other."""
+        parts = self.tile.rows // _PART_ROWS    # behind a first, long one
+        steps = f.variable("i64", f.sub(depth, _SOON + (parts - 1) * _PART_STEPS))
+        c = self._first_row(f)
+        soon = f.mul("%b_step", _SOON)
+        again = f.sub(soon, f.mul("%b_step", depth))
+        with f.loop(0, parts + 1) as part:
+            add(steps.get(), f.choose(f.compare("eq", part, parts), "i64", again, soon))
+            steps.set(f.choose(f.compare("eq", part, parts - 1), "i64", _SOON, _PART_STEPS))
+            self._fetch_rows(f, c)
+
+    def _first_row(self, f: Function) -> Variable:
+        """The address of the tile's first row in C."""
+        start = f.add(f.mul("%row", f.word(Word.C_ROW)), "%column")
+        return f.variable("ptr", element_at(f, self.kind.target, "%c", start))
+
+    def _fetch_rows(self, f: Function, c: Variable) -> None:
+        """Ask for a few rows of the part of C that the tile is written to, and go on to the next ones."""
+        size = self.kind.target.itemsize
+        for _ in range(_PART_ROWS):
+            for line in range(0, self.tile.columns * size, LINE):
+                f.prefetch(f.at(c.get(), line, "i8"), 1, write=True)
+            c.set(element_at(f, self.kind.target, c.get(), f.word(Word.C_ROW)))
 
     def _part(self) -> Function:
         """Store a tile that may lie in the result in part, from memory: any strides and depth."""
@@ -154,15 +182,6 @@ class Tiles:
                 place = Place(INDICES, v.row, v.column, acc.tile.lanes, None, known)
                 value = self._finished(f, place, value)
             write(f, self.kind.target, acc.tile.lanes, value, v.at)
-
-    def _fetch_result(self, f: Function) -> None:
-        """Ask for the part of C that the tile is written to."""
-        tile, size = self.tile, self.kind.target.itemsize
-        start = f.add(f.mul("%row", f.word(Word.C_ROW)), "%column")
-        for i in range(tile.rows):
-            at = element_at(f, self.kind.target, "%c", f.add(start, f.mul(f.word(Word.C_ROW), i)))
-            for line in range(0, tile.columns * size, LINE):
-                f.prefetch(f.at(at, line, "i8"), 1, write=True)
 
     def _finished(self, f: Function, place: Place, value: str) -> str:
         epilogue = self.kind.epilogue
