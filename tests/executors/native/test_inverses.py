@@ -67,6 +67,15 @@ def test_of_one(name: str, reference: str) -> None:
     agrees(native(getattr(flambeau, name), x), exact, 1)
 
 
+def test_sinc() -> None:
+    """As exact as pi x, which is rounded, allows."""
+    x = numbers(50_000)
+    with np.errstate(all="ignore"):
+        turn = (x * np.float32(np.pi)).astype(np.float64)
+        exact = np.where(x == 0, 1, np.sin(turn) / np.where(x == 0, 1, turn))
+    agrees(native(flambeau.sinc, x), exact, 2.5)
+
+
 @pytest.mark.parametrize("name", ["erfc", "erfinv"])
 def test_error_functions(name: str) -> None:
     """The interpreter's are exact: it computes them in double precision."""

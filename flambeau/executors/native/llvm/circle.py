@@ -77,3 +77,10 @@ def cos(x: Expression) -> Expression:
     r, n = quadrant(x)
     value = sine_of(convert(r, FLOAT32), n + 1)
     return select(compare("<", absolute(x), 2.0 ** -13), constant(x, 1.0), value)
+
+
+def sinc(x: Expression) -> Expression:
+    """sin(pi x) / (pi x), 1 at 0."""
+    zero, one = compare("==", x, 0), constant(x, 1.0)
+    turn = x * math.pi
+    return select(zero, one, sin(turn) / select(zero, one, turn))

@@ -35,6 +35,7 @@ times_normal, normal_slope = map(_expensive, (error_function.times_normal, error
 arccos, arccosh, arcsin, arcsinh, arctan, arctanh = map(_expensive, (
     inverses.acos, inverses.acosh, inverses.asin, inverses.asinh, inverses.atan, inverses.atanh))
 tan = _expensive(inverses.tan)
+sinc_of = _expensive(circle.sinc)
 digamma, lgamma, trigamma = map(_expensive, (gamma_functions.digamma, gamma_functions.lgamma,
                                              gamma_functions.trigamma))
 log_ndtr, ndtr, ndtri = map(_expensive, (error_function.log_ndtr, error_function.ndtr,
