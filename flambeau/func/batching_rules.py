@@ -53,7 +53,8 @@ rule("sum", "mean", "nansum", "amax", "amin", "max", "min", "aminmax", "all", "a
      "count_nonzero", "logsumexp", "var", "std", "var_mean", "std_mean", "kthvalue", "mode", "sort", "argmax",
      "argmin", "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "linear_recurrence", "softmax",
      "log_softmax", "softmax_backward", "log_softmax_backward", "normalize", "normalize_backward", "flip",
-     "fft", "gather", "scatter", "scatter_add", "scatter_reduce", "cat", "stack", "hash_tensor")(_along_one)
+     "fft", "gather", "scatter", "scatter_add", "scatter_reduce", "scatter_means", "cat", "stack",
+     "hash_tensor")(_along_one)
 
 
 @rule("median", "nanmedian")

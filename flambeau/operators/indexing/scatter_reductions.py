@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import dtypes
 from ...tensor import Tensor, check_dim, record
 from ..calls.out import EXACT
-from ..declaration.definition import dense_as_first, operator, pointwise_operator
+from ..declaration.definition import dense_as_first, operator
 from ..declaration.prices import per_element
 from ..declaration.registry import api
 from ..pointwise.comparison import where
@@ -15,8 +14,6 @@ from . import bounds
 from .indexing import check_source, check_vector
 from .scattering import check_grid, check_src, cut, gather, into_shape, positions, require_grid
 
-_WIDE = (dtypes.float32, dtypes.float64)     # types in which sums and counts are kept as they are
-_FEW = 1 << 11      # elements of which means are one operator: several cost more to record
 _FUNCTIONS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum",
               "max": "maximum", "min": "minimum"}
 _WITHOUT_GRADIENT = ("max", "min")      # names that ``scatter_reduce`` takes, too
@@ -35,10 +32,7 @@ def _start(m: Any, dtype: Any, reduce: str) -> Any:
     return 1 if reduce == "prod" else 0
 
 
-@operator("scatter_reduce", dense_as_first, price=per_element(5.0))
-def SCATTER_REDUCE(
-    m: Any, input: Any, index: Any, src: Any, dim: int, reduce: str, include_self: bool
-) -> Any:
+def _scattered(m: Any, input: Any, index: Any, src: Any, dim: int, reduce: str, include_self: bool) -> Any:
     require_grid(index, input, dim)
     where = positions(m, index, input.shape, dim).reshape(-1)
     values = m.wide(cut(src, index)).reshape(-1)
@@ -51,6 +45,12 @@ def SCATTER_REDUCE(
         count = m.maximum(count, 1).astype(result.real.dtype)
         result = m.floor_divide(result, count) if result.dtype.kind in "iu" else result / count
     return result.reshape(input.shape)
+
+
+SCATTER_REDUCE = operator("scatter_reduce", dense_as_first, price=per_element(5.0))(_scattered)
+# Means, whose gradients need no values.
+SCATTER_MEANS = operator("scatter_means", dense_as_first, price=per_element(5.0),
+                         grad_name="ScatterReduceBackward0")(_scattered)
 
 
 def _gradients(
@@ -67,10 +67,6 @@ def _gradients(
     elif reduce == "prod":
         by_input, by_src = _product(grad, input, index, used, output, dim, include_self)
     else:
-        if reduce == "mean":
-            count = input.new_ones(input.shape) if include_self else input.new_zeros(input.shape)
-            count = count.scatter_add(dim, index, used.new_ones(used.shape))
-            grad = grad / count.masked_fill(count == 0, 1)
         by_input, by_src = grad, gather(grad, dim, index)
     if not include_self:
         by_input = by_input.scatter(dim, index, 0)
@@ -116,34 +112,30 @@ def _product(
     return by_input, where(lone, alone, by_src.masked_fill(zeros, 0))
 
 
-_MEANS = pointwise_operator("scatter_means", lambda m, total, count: total / m.maximum(count, 1),
-                            grad_name="ScatterReduceBackward0")
-
-
-@_MEANS.derivative("total", keeps="count")
-def _(ctx: Any, grad: Tensor, count: Tensor) -> Tensor:
-    return grad / count.clamp_min(1)
-
-
-def _means(input: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool) -> Tensor:
-    """Sums, and how many elements each is of: of an index that was expanded, as many everywhere."""
-    narrow, shape = index, list(input.shape)
+def _counts(values: Tensor, dim: int, index: Tensor, include_self: bool) -> Tensor:
+    """How many elements each mean is of, 1 at least: of an index that was expanded, as many everywhere."""
+    narrow, shape = index, list(values.shape)
     for d, (n, stride) in enumerate(zip(index.shape, index.stride(), strict=True)):
         if d != dim and not stride and n == shape[d]:
             narrow, shape[d] = narrow.narrow(d, 0, 1), 1
-    count = (input.new_ones if include_self else input.new_zeros)(shape)
-    count = count.scatter_add(dim, narrow, src.new_ones(()).expand(narrow.shape))
-    start = input if include_self else input.masked_fill(count > 0, 0)
-    return record(_MEANS, (start.scatter_add(dim, index, src), count))
+    count = (values.new_ones if include_self else values.new_zeros)(shape)
+    count = count.scatter_add(dim, narrow, values.new_ones(()).expand(narrow.shape))
+    return count if include_self else count.clamp_min(1)
+
+
+@SCATTER_MEANS.derivative("input", "src", keeps="index")
+def _(ctx: Any, grad: Tensor, index: Tensor) -> tuple[Any, Any]:
+    dim, _, include_self = ctx.attributes
+    wide = grad.float() if grad.dtype.itemsize < 4 else grad    # in 16 bits there are no counts above 256
+    each = (wide / _counts(wide, dim, index, include_self)).to(grad.dtype)
+    by_src = into_shape(gather(each, dim, index), ctx.operand_geometry(2).shape)
+    return each if include_self else each.scatter(dim, index, 0), by_src
 
 
 def _reduced(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
-    """Record the reduction: means of many elements as sums and counts, which native code has."""
-    if reduce == "mean" and index.numel() > _FEW and src.dtype is input.dtype and input.is_floating_point():
-        if input.dtype in _WIDE:
-            return _means(input, dim, index, src, include_self)
-        return _means(input.float(), dim, index, src.float(), include_self).to(input.dtype)
-    return record(SCATTER_REDUCE, (input, index, src), (dim, reduce, include_self))
+    """Record the reduction."""
+    kind = SCATTER_MEANS if reduce == "mean" else SCATTER_REDUCE
+    return record(kind, (input, index, src), (dim, reduce, include_self))
 
 
 @SCATTER_REDUCE.derivative("input", "src", keeps="input index src output")

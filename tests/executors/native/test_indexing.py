@@ -13,7 +13,7 @@ from flambeau import Tensor, config
 pytest.importorskip("llvmlite")
 
 from flambeau.executors.native.movement import spaces
-from tests.executors.native.agreement import check, compiled, forget
+from tests.executors.native.agreement import check, check_threads, compiled, forget
 
 SHAPES = [(1,), (9,), (17, 33), (40, 64), (3, 5, 7), (6, 1, 16)]
 DTYPES = [flambeau.float32, flambeau.int64, flambeau.bfloat16, flambeau.bool]
@@ -76,6 +76,22 @@ def test_along_a_dimension(shape: tuple[int, ...]) -> None:
             if dtype is flambeau.float32:
                 check(gradient(lambda x, i, d=d: x.gather(d, i)), [x, index], "gather_backward")
                 check(gradient(lambda x, d=d: x.max(d).values), [x], "value_selecting_reduction")
+
+
+@pytest.mark.parametrize("dtype", [flambeau.float32, flambeau.float64, flambeau.bfloat16], ids=str)
+def test_means_of_what_is_scattered(dtype: Any) -> None:
+    """By an index, by one that is expanded to all of a dimension, and to a part of it."""
+    for shape, fewer, d in (((6, 7), (9, 7), 0), ((6, 7), (6, 20), 1), ((3, 4, 5), (3, 9, 5), 1),
+                            ((8,), (30,), 0)):
+        x, src = numbers(*shape).to(dtype), numbers(*fewer).to(dtype)
+        one = positions(0, shape[d], *[n if k == d else 1 for k, n in enumerate(fewer)])
+        for index in (positions(0, shape[d], *fewer), one.expand(fewer),
+                      one.expand([n if k == d else max(n - 1, 1) for k, n in enumerate(fewer)])):
+            for own in (True, False):
+                check(lambda x, i, s, d=d, own=own: x.scatter_reduce(d, i, s, "mean", include_self=own),
+                      [x, index, src], "scatter_means", 1e-6)
+    check_threads(lambda x, i, s: x.scatter_reduce(0, i, s, "mean"),
+                  [numbers(200, 64), positions(0, 200, 9000, 1).expand(9000, 64), numbers(9000, 64)])
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

@@ -11,7 +11,8 @@ import numpy as np
 from ....graph.geometry import Geometry
 from ....graph.node import Signature
 from ....graph.strides import row_major_strides
-from ..llvm.emitter import BFLOAT16, FLOAT16, Dtype
+from ..llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, Dtype
+from ..movement.averaging import averaged
 from ..movement.copying import Place, bits_of, copied, filled
 from ..movement.indexed import Index, Side, walked
 from ..plan import Call, Plan
@@ -156,7 +157,7 @@ def _scatter(signature: Signature) -> Plan | None:
                          reduce or "write")
 
 
-_REDUCTIONS = {"sum": "add", "prod": "multiply", "amax": "greatest", "amin": "least"}
+_REDUCTIONS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "greatest", "amin": "least"}
 
 
 def _scatter_reduce(signature: Signature) -> Plan | None:
@@ -164,23 +165,29 @@ def _scatter_reduce(signature: Signature) -> Plan | None:
     x, index, src = signature.geometries
     out = signature.outputs[0]
     dim, reduce, include_self = signature.attributes
+    dtype = out.dtype.numpy
     if not usable(signature, index) or src.dtype is not out.dtype or not x.ndim or x.ndim != index.ndim \
-            or reduce not in _REDUCTIONS:
+            or reduce not in _REDUCTIONS or (reduce == "mean" and dtype.kind in "iu"):
         return None
     where = Index(1, index, index.strides, x.shape[dim], out.strides[dim])
     calls = [copied(Place(out.strides), source_of(x), x.shape, out.dtype.itemsize)]
     to = Side(_without(out.strides, dim))
     if not include_self:
-        start = bits_of(_start(reduce, np.dtype(out.dtype.numpy)), np.dtype(out.dtype.numpy))
+        start = bits_of(_start(reduce, np.dtype(dtype)), np.dtype(dtype))
         calls.append(walked("write", index.shape, Side([0] * index.ndim, start, constant=True), to, [where],
                             out.dtype))
-    dtype, dense, traffic = out.dtype.numpy, Side(src.strides, 2, src), _traffic(signature, index.shape)
-    if dtype not in (BFLOAT16, FLOAT16):
-        calls.append(walked(_REDUCTIONS[reduce], index.shape, dense, to, [where], out.dtype))
-        return Plan(calls, traffic=traffic + signature.nbytes)
-    wide = walked(_REDUCTIONS[reduce], index.shape, dense, Side(to.strides, place=0), [where], out.dtype)
-    calls += [widened(dtype, out.numel, 0, None), wide, narrowed(dtype, out.numel, 0)]
-    return Plan(calls, workspace=-(-4 * out.numel // 64) * 64, traffic=traffic + 14.0 * out.numel)
+    dense, narrow = Side(src.strides, 2, src), dtype in (BFLOAT16, FLOAT16)
+    workspace = -(-4 * out.numel // 64) * 64 if narrow else 0
+    to = to._replace(place=0) if narrow else to
+    calls += [widened(dtype, out.numel, 0, None)] if narrow else []
+    calls.append(walked(_REDUCTIONS[reduce], index.shape, dense, to, [where], out.dtype))
+    if reduce == "mean":
+        more, room = averaged(out, index.shape, where, dim, include_self, workspace,
+                              FLOAT32 if narrow else dtype)
+        calls, workspace = [*calls, *more], workspace + room
+    calls += [narrowed(dtype, out.numel, 0)] if narrow else []
+    return Plan(calls, workspace=workspace, traffic=_traffic(signature, index.shape) + signature.nbytes
+                + 12.0 * out.numel * narrow)
 
 
 def _start(reduce: str, dtype: Dtype) -> Any:
@@ -379,6 +386,7 @@ def _embedding_backward(signature: Signature) -> Plan | None:
 TEMPLATES: dict[str, Template] = {
     "gather": _gather, "gather_backward": _gather_backward, "value_selecting_reduction": _place,
     "scatter": _scatter, "scatter_add": _scatter, "scatter_reduce": _scatter_reduce,
+    "scatter_means": _scatter_reduce,
     "embedding": _embedding, "embedding_dense_backward": _embedding_backward,
     "index_select": _index_select, "index_select_backward": _index_select_backward,
     "index_add": _index_update, "index_copy": _index_update, "index_fill": _index_update,
