@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -306,3 +307,15 @@ def test_other_processors() -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__, "-k",
                "shapes and dtype0 or equal-apart and dtype0 or heads or few_columns"]
     subprocess.run(command, check=True, env={**os.environ, "FLAMBEAU_CPU": "haswell"}, capture_output=True)
+
+
+@pytest.mark.parametrize("wanted", [2, 8, 32, 33, 64])
+def test_there_are_as_many_tasks_as_wanted(wanted: int) -> None:
+    """If there are so many tiles; and never more than about twice as many."""
+    for m, n, costs in itertools.product((4, 12, 50, 300, 2048, 60000), (10, 64, 100, 1000, 4096),
+                                         ((6.0, 4.0), (3.0, 0.3))):
+        row_tiles, column_tiles = -(-m // 4), -(-n // 32)
+        rows, columns = choosing._split(m, n, 1, 4, 32, wanted, costs, 2)
+        assert rows <= row_tiles and columns <= column_tiles
+        least = min(wanted, row_tiles) if column_tiles == 1 else min(wanted, row_tiles * column_tiles) / 2
+        assert least <= rows * columns < 2 * wanted

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import Any
 
 from ....config import settings
@@ -15,6 +17,8 @@ DEPTH = 1024            # of a block: a panel of B takes an eighth of the second
 TASK = 2e6              # floating operations worth a task: 20 microseconds
 FEW_TASKS = 4           # more than these only where tasks are larger
 THREAD_TASKS = 4        # for each thread at most; who computes what never changes a bit
+FINE_THREAD_TASKS = 16  # the same where no task packs B: threads are seldom equally fast, and in the end the
+                        # faster one waits for a part of a task
 SHARED = 1e8            # floating operations from which on B is packed by a call of its own,
 SHARED_WIDE = 2.5e8     # or where B is larger than A: a call that computes little is mostly packing
 PACKING = 6.0, 4.0      # what packing an element of A or of B costs, in multiply-adds of a vector
@@ -52,12 +56,13 @@ def chosen(m: int, n: int, k: int, items: int, a_row: int, a_column: int, b_row:
             deepest = min(deepest, IN_PLACE_BLOCK // size // (min(m, IN_PLACE_ROWS) + min(n, IN_PLACE_ROWS)))
         kc = share(k, -(-k // deepest), lanes)
     flops = 2.0 * items * m * n * k
-    worth = flops / TASK if threads > 1 or flops >= SHARED else 1.0
-    wanted = min(THREAD_TASKS * threads, max(min(FEW_TASKS, int(worth)), int(worth / 2)))
-    wanted = -(-wanted // items) or 1
     direct = plain and b_column == 1 and _columns_in_place(m, n, k, b_row, in_place, size_in_memory)
-    shared = not direct and in_place is not _AT_ONCE and items < 4 and wanted > 1 \
+    shared = not direct and in_place is not _AT_ONCE and items < 4 \
         and flops >= (SHARED if m >= n else SHARED_WIDE)
+    worth = flops / TASK if threads > 1 or flops >= SHARED else 1.0
+    most = (FINE_THREAD_TASKS if direct or shared else THREAD_TASKS) * threads
+    wanted = min(most, max(min(FEW_TASKS, int(worth)), int(worth / 2)))
+    wanted = -(-wanted // items) or 1
     unit = 4 if tile.rows % 4 == 0 else 2   # tiles of fewer rows cost little more than they compute
     row_blocks = column_blocks = 1
     if wanted > 1:
@@ -118,6 +123,13 @@ def share(extent: int, blocks: int, unit: int) -> int:
     return -(-tiles // blocks) * unit
 
 
+@functools.cache
+def _row_blocks(wanted: int, most: int) -> list[int]:
+    """Numbers of blocks of rows that make about ``wanted`` tasks with some number of blocks of columns."""
+    few = range(1, math.isqrt(wanted) + 1)
+    return sorted({min(rows, most) for x in few for rows in (x, -(-wanted // x))})
+
+
 def _split(m: int, n: int, items: int, unit: int, width: int, wanted: int, costs: tuple[float, float],
            threads: int) -> tuple[int, int]:
     """Blocks of rows and of columns: ``wanted`` or more where there are so many tiles, at the least cost.
@@ -128,9 +140,11 @@ def _split(m: int, n: int, items: int, unit: int, width: int, wanted: int, costs
     row_tiles, column_tiles = -(-m // unit), -(-n // width)
     for_a, for_b, all_tiles = costs[0] / n, costs[1] / m, row_tiles * column_tiles
     best, lowest = (1, 1), float("inf")
-    for rows in range(1, min(wanted, row_tiles) + 1):
+    for rows in _row_blocks(wanted, row_tiles):
         columns = -(-wanted // rows)
         if columns > column_tiles:
+            if rows < row_tiles and rows * column_tiles < wanted:
+                continue    # too few tasks, and more rows could make others
             columns = column_tiles
         cost = 1 + columns * for_a + rows * for_b
         if cost * all_tiles >= lowest:   # were all blocks full, and no thread idle
