@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 PACKAGE = Path(__file__).resolve().parents[1] / "flambeau"
 # The way from a recorded operation to its value and back to a gradient, lowest first.
 LAYERS = (
@@ -22,10 +24,16 @@ LAYERS = (
     ("autograd", "sparse"),
 )   # what is not here is above: the public namespaces
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
-# The folders of operators, lowest first: one imports only from those before it.
-OPERATORS = ("calls", "declaration", "interop", "creation", "pointwise", "shapes", "indexing", "random",
-             "reductions", "products", "linalg", "spectral", "activations", "convolutions", "normalization",
-             "losses", "sequences", "optimization", "spellings")
+# The folders of packages that have many, lowest first: one imports only from those before it.
+FOLDERS = {
+    "operators": (
+        "calls", "declaration", "interop", "creation", "pointwise", "shapes", "indexing", "random",
+        "reductions", "products", "linalg", "spectral", "activations", "convolutions", "normalization",
+        "losses", "sequences", "optimization", "spellings"),
+    "executors.native.templates": (
+        "shapes", "indexing", "random", "reductions", "products", "linalg", "spectral", "convolutions",
+        "normalization", "losses", "sequences", "optimization"),
+}
 
 
 class Import(NamedTuple):
@@ -95,15 +103,18 @@ def test_imports_go_downwards() -> None:
     assert not upwards
 
 
-def test_folders_of_operators_import_downwards() -> None:
-    def folder(module: str) -> int:
-        parts = module.split(".")
-        return OPERATORS.index(parts[2]) if parts[:2] == ["flambeau", "operators"] and parts[2:] else -1
+@pytest.mark.parametrize("package", FOLDERS)
+def test_folders_import_downwards(package: str) -> None:
+    order, prefix = FOLDERS[package], f"flambeau.{package}."
 
-    folders = {path.parent.name for path in (PACKAGE / "operators").glob("*/__init__.py")}
+    def place(module: str) -> int:
+        inside = module.removeprefix(prefix) if module.startswith(prefix) else ""
+        return order.index(folder) if (folder := inside.partition(".")[0]) in order else -1
+
+    folders = {path.parent.name for path in PACKAGE.joinpath(*package.split(".")).glob("*/__init__.py")}
     upwards = [f"{i.source}:{i.line} imports {i.target}" for i in _imports()
-               if -1 < folder(i.source) < folder(i.target)]
-    assert folders == set(OPERATORS) and not upwards
+               if -1 < place(i.source) < place(i.target)]
+    assert folders == set(order) and not upwards
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:

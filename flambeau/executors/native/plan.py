@@ -9,11 +9,12 @@ is its node.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
 
+from ...graph.node import Signature
 from ...graph.recent import Recent
 from .quantity import most
 
@@ -186,3 +187,7 @@ def total_nanoseconds(plans: Sequence[Plan]) -> Any:
     for plan in plans:
         total = total + plan.nanoseconds
     return total
+
+
+# What makes the plan of an operator's signatures; None where it has no native form for one.
+Template = Callable[[Signature], Plan | None]

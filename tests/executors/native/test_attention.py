@@ -16,7 +16,7 @@ from flambeau import Tensor, config
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native.templates import attention as template
+from flambeau.executors.native.templates.sequences import attention as template
 from tests.executors.native.agreement import TEXTS, check, forget, results
 
 F = flambeau.nn.functional

@@ -18,7 +18,7 @@ pytest.importorskip("llvmlite")
 
 from flambeau.executors.native.llvm.emitter import FLOAT32
 from flambeau.executors.native.products import blocking, choosing, microkernel, skinny
-from flambeau.executors.native.templates import matmul
+from flambeau.executors.native.templates.products import matmul
 from tests.executors.native.agreement import TEXTS, check, forget, results, value
 
 F = flambeau.nn.functional

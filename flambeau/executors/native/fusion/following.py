@@ -21,8 +21,8 @@ from ....graph.node import Node, Signature
 from ....graph.recent import Recent
 from ..plan import Plan, Words
 from ..products.blocking import Problem, product_plan
-from ..templates.matmul import TEMPLATES, problem_of
-from ..templates.random import Use, followed_plan, is_followed
+from ..templates.products.matmul import TEMPLATES, problem_of
+from ..templates.random.random import Use, followed_plan, is_followed
 from . import cost, past
 from .binding import Contents, contents, extents, read_strides
 from .blocks import Block, follower

@@ -15,7 +15,7 @@ from ....graph.geometry import Geometry
 from ....graph.node import Node, Signature
 from ....graph.recent import Recent
 from ..plan import Plan
-from ..templates.attention import Place, attention_backward
+from ..templates.sequences.attention import Place, attention_backward
 from .schedule import Unit, is_stored
 
 # Plans of operators whose results may lie anywhere: ``plan(signature, places, member)``.

@@ -3,68 +3,67 @@
 A template looks at a signature (geometries, attributes, element types) and makes a plan, or None where it has
 no native form for it and the interpreter computes the node. The code that it compiles must not depend on
 shapes: extents and strides are arguments. Found out once per signature.
+
+Folders have the names of those of ``operators/``, one kind of operators each, and import in the same order.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 
 from ....graph.node import Signature
 from ....graph.recent import Recent
 from ...interpreter import half_complex
 from ..llvm.emitter import Unsupported
-from ..plan import Plan
+from ..plan import Plan, Template
 
-Template = Callable[[Signature], "Plan | None"]
-
-# Which file of this folder holds the template of an operator.
-FILES: dict[str, str] = {
-    "convolution": "convolution",
-    "convolution_input": "convolution", "convolution_weight": "convolution",
-    **dict.fromkeys(("max_pool", "max_pool_values", "avg_pool", "avg_pool_backward", "pool_scatter",
-                     "pool_gather", "adaptive_max_pool"), "pooling"),
-    **dict.fromkeys(("unsafe_view", "contiguous_copy", "clone", "copy", "write", "select_scatter",
-                     "slice_scatter", "diagonal_scatter", "view_backward", "constant_pad_nd", "diag_embed",
-                     "flip", "rot90", "roll", "repeat", "full", "fill"), "movement"),
-    "border_pad": "borders", "im2col": "windows", "col2im": "windows", "linalg_cross": "vectors",
-    **dict.fromkeys(("cdist", "cdist_backward", "pdist", "pdist_backward"), "distances"),
-    **dict.fromkeys(("gather", "gather_backward", "value_selecting_reduction", "scatter", "scatter_add",
-                     "scatter_reduce", "scatter_means", "index_select", "index_select_backward",
-                     "index_add", "index_copy", "index_fill", "index", "index_backward", "index_put",
-                     "take", "take_backward", "put", "embedding", "embedding_dense_backward"), "indexing"),
-    **dict.fromkeys(("cumsum", "cumprod", "cummax", "cummin", "linear_recurrence"), "scans"),
-    **dict.fromkeys(("sort", "topk", "kthvalue", "mode", "median", "nanmedian"), "sorting"),
-    "searchsorted": "searching", "banded_product": "banded", "fft": "fourier",
-    **dict.fromkeys(("grid_sample", "grid_sample_grid", "grid_sample_input"), "grid_sampling"),
-    "where": "choosing", "masked_fill": "choosing",
-    "native_group_norm": "group_norm", "native_group_norm_backward": "group_norm",
-    "ctc_loss": "alignments", "ctc_loss_backward": "alignments",
-    "nll_loss": "losses", "nll_loss_backward": "losses",
-    "cat": "joining", "stack": "joining",
-    **dict.fromkeys(("sparse_product", "sparse_spread", "sparse_pick"), "sparse"),
-    "embedding_bag": "bags",
-    **dict.fromkeys(("arange", "linspace", "eye", "tril", "triu"), "creation"),
-    **dict.fromkeys(("linear", "mm", "bmm", "matmul", "addmm", "baddbmm", "mv", "addmv", "dot", "addr"),
-                    "matmul"),
-    "multi_tensor": "optimizer", "total_norm": "gradient_norms", "clip_gradients": "gradient_norms",
-    "limit_gradients": "gradient_norms",
-    **dict.fromkeys(("lstm_sequence", "gru_sequence", "rnn_sequence", "lstm_sequence_backward",
-                     "gru_sequence_backward", "rnn_sequence_backward"), "recurrent"),
-    **dict.fromkeys(("scaled_dot_product_attention", "scaled_dot_product_attention_backward",
-                     "scaled_dot_product_attention_dropout",
-                     "scaled_dot_product_attention_dropout_backward"), "attention"),
-    "uniform": "random", "normal": "random", "bernoulli": "random", "bernoulli_each": "random",
-    **dict.fromkeys(("linalg_lu_factor_ex", "linalg_inv_ex", "linalg_solve_ex", "linalg_det",
-                     "linalg_slogdet", "linalg_cholesky_ex", "linalg_solve_triangular", "cholesky_solve",
-                     "cholesky_inverse", "linalg_lu_solve"),
-                    "matrices"),
-    **dict.fromkeys(("linalg_qr", "linalg_eigh", "linalg_eigvalsh", "linalg_svd", "linalg_svdvals",
-                     "linalg_lstsq", "linalg_pinv"), "library"),
-    **dict.fromkeys(("standard_gamma", "poisson", "binomial"), "sampling"),
-    **dict.fromkeys(("randint", "random_full", "randperm", "exponential", "geometric", "cauchy",
-                     "log_normal"), "random"),
+# The operators whose templates each module holds.
+_OPERATORS: dict[str, tuple[str, ...]] = {
+    "shapes.movement": ("unsafe_view", "contiguous_copy", "clone", "copy", "write", "select_scatter",
+        "slice_scatter", "diagonal_scatter", "view_backward", "constant_pad_nd", "diag_embed", "flip",
+        "rot90", "roll", "repeat", "full", "fill"),
+    "shapes.borders": ("border_pad",),
+    "shapes.joining": ("cat", "stack"),
+    "shapes.creation": ("arange", "linspace", "eye", "tril", "triu"),
+    "indexing.indexing": ("gather", "gather_backward", "value_selecting_reduction", "scatter", "scatter_add",
+        "scatter_reduce", "scatter_means", "index_select", "index_select_backward", "index_add", "index_copy",
+        "index_fill", "index", "index_backward", "index_put", "take", "take_backward", "put", "embedding",
+        "embedding_dense_backward"),
+    "indexing.choosing": ("where", "masked_fill"),
+    "indexing.sparse": ("sparse_product", "sparse_spread", "sparse_pick"),
+    "random.random": ("uniform", "normal", "bernoulli", "bernoulli_each", "randint", "random_full",
+        "randperm", "exponential", "geometric", "cauchy", "log_normal"),
+    "random.sampling": ("standard_gamma", "poisson", "binomial"),
+    "reductions.scans": ("cumsum", "cumprod", "cummax", "cummin", "linear_recurrence"),
+    "reductions.sorting": ("sort", "topk", "kthvalue", "mode", "median", "nanmedian"),
+    "reductions.searching": ("searchsorted",),
+    "products.matmul": ("linear", "mm", "bmm", "matmul", "addmm", "baddbmm", "mv", "addmv", "dot", "addr"),
+    "linalg.vectors": ("linalg_cross",),
+    "linalg.distances": ("cdist", "cdist_backward", "pdist", "pdist_backward"),
+    "linalg.matrices": ("linalg_lu_factor_ex", "linalg_inv_ex", "linalg_solve_ex", "linalg_det",
+        "linalg_slogdet", "linalg_cholesky_ex", "linalg_solve_triangular", "cholesky_solve",
+        "cholesky_inverse", "linalg_lu_solve"),
+    "linalg.library": ("linalg_qr", "linalg_eigh", "linalg_eigvalsh", "linalg_svd", "linalg_svdvals",
+        "linalg_lstsq", "linalg_pinv"),
+    "spectral.fourier": ("fft",),
+    "convolutions.convolution": ("convolution", "convolution_input", "convolution_weight"),
+    "convolutions.pooling": ("max_pool", "max_pool_values", "avg_pool", "avg_pool_backward", "pool_scatter",
+        "pool_gather", "adaptive_max_pool"),
+    "convolutions.windows": ("im2col", "col2im"),
+    "convolutions.banded": ("banded_product",),
+    "convolutions.grid_sampling": ("grid_sample", "grid_sample_grid", "grid_sample_input"),
+    "normalization.group_norm": ("native_group_norm", "native_group_norm_backward"),
+    "losses.alignments": ("ctc_loss", "ctc_loss_backward"),
+    "losses.losses": ("nll_loss", "nll_loss_backward"),
+    "sequences.bags": ("embedding_bag",),
+    "sequences.recurrent": ("lstm_sequence", "gru_sequence", "rnn_sequence", "lstm_sequence_backward",
+        "gru_sequence_backward", "rnn_sequence_backward"),
+    "sequences.attention": ("scaled_dot_product_attention", "scaled_dot_product_attention_backward",
+        "scaled_dot_product_attention_dropout", "scaled_dot_product_attention_dropout_backward"),
+    "optimization.optimizer": ("multi_tensor",),
+    "optimization.gradient_norms": ("total_norm", "clip_gradients", "limit_gradients"),
 }
+FILES = {name: file for file, names in _OPERATORS.items() for name in names}
 
 _plans: Recent[Signature, Plan | bool] = Recent(1 << 11)     # False: it has none
 

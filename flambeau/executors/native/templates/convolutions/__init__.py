@@ -1,0 +1,1 @@
+"""Templates: convolutions, pooling and resampling."""

@@ -1,0 +1,1 @@
+"""Templates: elements read and written by index or by mask."""

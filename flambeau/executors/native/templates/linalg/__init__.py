@@ -1,0 +1,1 @@
+"""Templates: factorizations of matrices, and distances between rows."""

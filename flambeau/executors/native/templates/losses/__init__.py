@@ -1,0 +1,1 @@
+"""Templates: losses of classes and of sequences of labels."""

@@ -1,0 +1,1 @@
+"""Templates: normalization over groups of channels."""

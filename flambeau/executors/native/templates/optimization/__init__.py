@@ -1,0 +1,1 @@
+"""Templates: steps of optimizers, and gradient clipping."""

@@ -1,0 +1,1 @@
+"""Templates: products of matrices."""

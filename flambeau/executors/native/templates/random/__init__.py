@@ -1,0 +1,1 @@
+"""Templates: random numbers, in groups and one by one."""

@@ -1,0 +1,1 @@
+"""Templates: scans, sorts and searches along a dimension."""

@@ -1,0 +1,1 @@
+"""Templates: attention, recurrent layers and bags of embeddings."""

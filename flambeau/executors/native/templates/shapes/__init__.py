@@ -1,0 +1,1 @@
+"""Templates: copies, joins, borders, and elements that follow from where they are."""

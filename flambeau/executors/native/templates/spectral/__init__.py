@@ -1,0 +1,1 @@
+"""Templates: Fourier transforms."""
