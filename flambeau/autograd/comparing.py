@@ -23,7 +23,7 @@ import numpy as np
 from ..executors.native.llvm.build import Function, Module
 from ..executors.native.llvm.code import kernels
 from ..executors.native.llvm.effort import Effort
-from ..executors.native.programs.objects import (
+from ..executors.native.programs.runtime.objects import (
     DATA_AT,
     ITEMS_AT,
     ONE_ARGUMENT,

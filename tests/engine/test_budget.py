@@ -44,7 +44,7 @@ def test_a_program_that_never_comes_round_is_cut_as_well() -> None:
 def test_native_code_counts_what_python_counts():
     pytest.importorskip("llvmlite")
     native = importlib.import_module("flambeau.executors.native")
-    promises = importlib.import_module("flambeau.executors.native.programs.promises")
+    promises = importlib.import_module("flambeau.executors.native.programs.glances.promises")
     x = torch.ones(3, 5)
     torch.synchronize()
     kept = [x * 2, (x + 1).double(), x.topk(2), x[:0] * 2]

@@ -17,7 +17,7 @@ from flambeau.config import settings
 from flambeau.engine import looks
 from flambeau.engine.head_starts import HeadStarts, head_starts
 from flambeau.executors.native.programs import known
-from flambeau.executors.native.programs.team import Team
+from flambeau.executors.native.programs.runtime.team import Team
 from flambeau.graph import pending
 
 DEPTH, WIDTH = 10, 192

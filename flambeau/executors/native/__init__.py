@@ -64,10 +64,10 @@ class _NoBook:
 
 
 def recorder(steps: Any, first: int) -> Callable[[list[Any]], list[Node]] | None:
-    """What records a known sequence of nodes at once (``programs/sequences.py``), if programs are made."""
+    """What records a known sequence of nodes at once (``glances/sequences.py``), if programs are made."""
     if _execute is None or _execute is _interpret:
         return None
-    from .programs.sequences import recorder as native  # the native executor has imported llvmlite
+    from .programs.glances.sequences import recorder as native  # the native executor has imported llvmlite
     return native(steps, first)
 
 
@@ -86,7 +86,7 @@ def _promised(nodes: list[Node]) -> int:
 
 def _promise_natively() -> None:
     global promised
-    from .programs.promises import counter  # the native executor has imported llvmlite
+    from .programs.glances.promises import counter  # the native executor has imported llvmlite
     promised = counter() or promised
 
 

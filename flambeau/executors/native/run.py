@@ -18,12 +18,12 @@ from .. import interpreter
 from ..freed import keep_freed_memory
 from ..measure import ran
 from . import on_return
-from .programs.glance import ahead_of, glance_at, none
+from .programs.execution.segment import Segment
+from .programs.glances.glance import ahead_of, glance_at, none
 from .programs.known import Entry, book, is_strange, moved, program_of, replays
 from .programs.moving import settle_nodes
-from .programs.outline import Reading
+from .programs.patterns.outline import Reading
 from .programs.pieces import LARGE, lengths, strangers
-from .programs.segment import Segment
 from .tiers import LARGEST, newcomers
 
 

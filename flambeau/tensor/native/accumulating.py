@@ -11,8 +11,8 @@ import numpy as np
 from ...executors.native.llvm.build import Module
 from ...executors.native.llvm.code import kernels
 from ...executors.native.llvm.effort import Effort
-from ...executors.native.programs.glance import node_layout_is_known
-from ...executors.native.programs.objects import (
+from ...executors.native.programs.glances.glance import node_layout_is_known
+from ...executors.native.programs.runtime.objects import (
     AN_ARRAY,
     DATA_AT,
     ITEMS_AT,

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...config import settings
 from ...executors.native.llvm.build import Function
-from ...executors.native.programs.objects import SIZE_AT, TYPE_AT, ObjectCode, slot_of
+from ...executors.native.programs.runtime.objects import SIZE_AT, TYPE_AT, ObjectCode, slot_of
 from ...graph.node import Node, Signature
 from ...graph.storage import Storage
 from ..attributes import Handle

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...executors.native.llvm.build import Function, Module
-from ...executors.native.programs.objects import TUPLE_AT
+from ...executors.native.programs.runtime.objects import TUPLE_AT
 from .code import Python as of
 from .code import RecordingCode, Slots
 

@@ -22,8 +22,8 @@ from ...config import settings
 from ...executors.native.llvm.build import Function, Module
 from ...executors.native.llvm.code import kernels
 from ...executors.native.llvm.effort import Effort
-from ...executors.native.programs.glance import node_layout_is_known
-from ...executors.native.programs.objects import (
+from ...executors.native.programs.glances.glance import node_layout_is_known
+from ...executors.native.programs.runtime.objects import (
     DATA_AT,
     ITEMS_AT,
     SIZE_AT,

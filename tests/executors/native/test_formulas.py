@@ -15,10 +15,11 @@ from flambeau.config import settings
 from flambeau.executors.native import templates
 from flambeau.executors.native.fusion import refit
 from flambeau.executors.native.plan import Plan
-from flambeau.executors.native.programs import joint, known
-from flambeau.executors.native.programs.formulas import Formulas, Sketch, StageFormulas
-from flambeau.executors.native.programs.program import Program
-from flambeau.executors.native.programs.segment import Segment
+from flambeau.executors.native.programs import known
+from flambeau.executors.native.programs.execution import joint
+from flambeau.executors.native.programs.execution.program import Program
+from flambeau.executors.native.programs.execution.segment import Segment
+from flambeau.executors.native.programs.patterns.formulas import Formulas, Sketch, StageFormulas
 from flambeau.executors.native.quantity import Quantity, Tape, least, whole
 from flambeau.graph.node import Signature
 from flambeau.nn import functional as F

@@ -16,7 +16,8 @@ import flambeau as torch
 from flambeau import config
 from flambeau.engine import looks
 from flambeau.executors import native
-from flambeau.executors.native.programs import book, glance, known
+from flambeau.executors.native.programs import book, known
+from flambeau.executors.native.programs.glances import glance
 
 
 @pytest.fixture(autouse=True)

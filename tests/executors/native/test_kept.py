@@ -16,9 +16,9 @@ import pytest
 import flambeau
 from flambeau import config, nn
 from flambeau.executors.native.llvm import code, notes
-from flambeau.executors.native.programs import kept, planning
 from flambeau.executors.native.programs import known as programs
-from flambeau.executors.native.programs.pattern import Pattern
+from flambeau.executors.native.programs.patterns import kept, planning
+from flambeau.executors.native.programs.patterns.pattern import Pattern
 from flambeau.nn import functional as F
 
 

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import flambeau as torch
-from flambeau.executors.native.programs.outline import LEAF, Outline, Reading
+from flambeau.executors.native.programs.patterns.outline import LEAF, Outline, Reading
 from flambeau.graph.node import Node
 
 

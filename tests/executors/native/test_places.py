@@ -10,8 +10,8 @@ import pytest
 
 import flambeau
 from flambeau import config
-from flambeau.executors.native.programs.places import KNOWN, NOBODY_MINDS, Places
-from flambeau.executors.native.programs.team import team
+from flambeau.executors.native.programs.runtime.places import KNOWN, NOBODY_MINDS, Places
+from flambeau.executors.native.programs.runtime.team import team
 
 pytestmark = pytest.mark.skipif(not KNOWN or len(os.sched_getaffinity(0)) < 2,
                                 reason="needs two processors and a system that tells threads' places")
@@ -60,7 +60,7 @@ def test_a_helper_with_one_processor_stays_there(thread: int) -> None:
 
 
 def test_many_helpers_are_left_alone(thread: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flambeau.executors.native.programs.places._MOST", 0)
+    monkeypatch.setattr("flambeau.executors.native.programs.runtime.places._MOST", 0)
     allowed = os.sched_getaffinity(thread)
     places = Places()
     places.add(thread)

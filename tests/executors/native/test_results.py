@@ -14,8 +14,8 @@ pytest.importorskip("llvmlite")
 
 import flambeau as torch
 from flambeau import config
-from flambeau.executors.native.programs import results
-from flambeau.executors.native.programs.pool import KEPT, LIMIT, LIVE, MOST
+from flambeau.executors.native.programs.runtime import results
+from flambeau.executors.native.programs.runtime.pool import KEPT, LIMIT, LIVE, MOST
 
 FLOAT = np.dtype(np.float32)
 
@@ -70,7 +70,7 @@ def test_there_is_no_such_memory() -> None:
 
 def test_arrays_outlive_the_interpreter() -> None:
     """What frees them must still be there when the last module is gone."""
-    script = ("import builtins, numpy as np\nfrom flambeau.executors.native.programs import results\n"
+    script = ("import builtins, numpy as np\nfrom flambeau.executors.native.programs.runtime import results\n"
               "builtins.held = results.new_arrays([5000], [np.dtype('f4')])()\n"
               "class Cycle: pass\nc = Cycle(); c.c, c.x = c, builtins.held[0]")
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -15,8 +15,10 @@ import pytest
 import flambeau
 from flambeau import config, nn
 from flambeau.executors.native.programs import known as programs
-from flambeau.executors.native.programs import outline, planning, program, segment, team
-from flambeau.executors.native.programs.layout import Shelf
+from flambeau.executors.native.programs.execution import program, segment
+from flambeau.executors.native.programs.patterns import outline, planning
+from flambeau.executors.native.programs.patterns.layout import Shelf
+from flambeau.executors.native.programs.runtime import team
 from flambeau.nn import functional as F
 
 
@@ -327,7 +329,7 @@ def test_parameters_are_updated_where_they_lie(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("keep", [True, False])
 def test_the_arena_stays_or_goes(monkeypatch: pytest.MonkeyPatch, keep: bool) -> None:
-    from flambeau.executors.native.programs import arena
+    from flambeau.executors.native.programs.runtime import arena
 
     monkeypatch.setattr(arena, "KEEP", keep)
     monkeypatch.setattr(program, "KEEP", keep)
@@ -340,7 +342,7 @@ def test_the_arena_stays_or_goes(monkeypatch: pytest.MonkeyPatch, keep: bool) ->
 
 
 def test_a_forked_process_has_memory_of_its_own() -> None:
-    from flambeau.executors.native.programs.arena import Block
+    from flambeau.executors.native.programs.runtime.arena import Block
 
     for size in (1000, 5 << 20):
         block = Block(size)
@@ -355,7 +357,7 @@ def test_a_forked_process_has_memory_of_its_own() -> None:
 
 @pytest.mark.skipif(not hasattr(mmap, "MADV_DONTNEED"), reason="this system takes no pages back")
 def test_the_arena_gives_back_what_is_needed_no_more() -> None:
-    from flambeau.executors.native.programs import arena
+    from flambeau.executors.native.programs.runtime import arena
 
     own = arena.Arena()
     first = own.reserve(200 << 20)

@@ -22,7 +22,7 @@ from ..llvm.build import Function, Module
 from ..llvm.code import kernel
 from ..llvm.emitter import element
 from ..movement.copying import define_run
-from ..programs.objects import address_of
+from ..programs.runtime.objects import address_of
 
 (COUNT, EXTENTS, ROWS, PLACES, ARRAYS, WIDTH, POSITIONS, PADDED, INSIDE, BEFORE, STEPS, SPAN, VALUE,
  BITS) = 0, 1, 4, 5, 6, 7, 8, 9, 12, 15, 18, 20, 21, 22

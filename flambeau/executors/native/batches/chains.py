@@ -22,7 +22,7 @@ from ....graph.node import Node, Signature
 from ..llvm.build import Function, Module
 from ..llvm.code import kernels
 from ..llvm.effort import Effort
-from ..programs.objects import DATA_AT, DTYPE_AT, ITEMS_AT, SIZE_AT, TUPLE_AT, TYPE_AT, address_of
+from ..programs.runtime.objects import DATA_AT, DTYPE_AT, ITEMS_AT, SIZE_AT, TUPLE_AT, TYPE_AT, address_of
 from .samples import (
     APPEND,
     ARRAY_TYPE,

@@ -22,7 +22,7 @@ from ..llvm.build import Module
 from ..llvm.code import is_noted, kernel
 from ..llvm.emitter import element
 from ..movement.copying import define_run
-from ..programs.objects import address_of, check_array_layout
+from ..programs.runtime.objects import address_of, check_array_layout
 
 COUNT, EXTENTS, ROWS, TABLE, WIDTH, OFFSETS, OFFSET_WIDTH, POSITIONS, WAYS = 0, 1, 4, 5, 6, 7, 8, 9, 10
 WAY_WORDS = 5

@@ -19,7 +19,7 @@ from ..llvm.build import Function, Module
 from ..llvm.code import kernels
 from ..llvm.effort import Effort
 from ..movement.copying import define_run
-from ..programs.objects import (
+from ..programs.runtime.objects import (
     DATA_AT,
     DIMENSIONS_AT,
     DTYPE_AT,

@@ -1,1 +1,5 @@
-"""Programs: graphs that are known, planned once, and run in one native call."""
+"""Programs: graphs that are known, planned once, and run in one native call.
+
+``known.py`` finds the program of a graph. It takes it from ``patterns``, ``execution`` and ``glances``, which
+stand on ``runtime``, in the order ``runtime``, ``patterns``, ``execution``, ``glances``.
+"""

@@ -15,10 +15,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ....graph.node import Node, Signature
-from . import glance_words as at
-from .glance import Glance, entry, memory_of, none, python_table
-from .objects import address_of
+from .glances import words as at
+from .glances.glance import Glance, entry, memory_of, none, python_table
 from .pieces import LARGE
+from .runtime.objects import address_of
 
 _PLACES = 1 << 12
 _WORD = (1 << 64) - 1

@@ -23,18 +23,19 @@ from ....graph.node import Node, Signature
 from ...measure import ran
 from ..llvm import code
 from ..tiers import Rent, ledger, newcomers
-from . import kept, runtime
-from .arrangement import Arrangement, form_of
 from .book import Book, was_used
-from .dump import dump
-from .glance import Ahead, Glance
-from .joint import Joints
+from .execution.dump import dump
+from .execution.joint import Joints
+from .execution.program import Program
+from .glances.glance import Ahead, Glance
 from .moving import apart, read_apart, settle, settle_nodes, without_places
-from .outline import Outline, Reading
-from .pattern import Pattern, Plans
+from .patterns import kept
+from .patterns.arrangement import Arrangement, form_of
+from .patterns.outline import Outline, Reading
+from .patterns.pattern import Pattern, Plans
+from .patterns.stages import Planned
 from .pieces import strangers
-from .program import Program
-from .stages import Planned
+from .runtime import runtime
 
 _LIMIT = 50_000     # nodes in all graphs that are remembered
 _ARRANGEMENTS = 16  # of one family
@@ -198,7 +199,7 @@ def _plan(entry: Entry, nodes: list[Node]) -> Program:
         key = kept.key_of(family.outline, entry.signatures)
         planned = kept.find(key)
         if planned is None:
-            from . import planning  # what lies on disk needs none of it
+            from .patterns import planning  # what lies on disk needs none of it
             planned = new = planning.planned(nodes)
         sites = [node.site for node in nodes]
         family.pattern = Pattern(family.outline, entry.signatures, sites, planned, key)

@@ -18,7 +18,7 @@ import numpy as np
 from ....graph.geometry import Geometry
 from ....graph.node import Node, Signature, constant
 from ....graph.recent import Recent
-from .outline import Reading
+from .patterns.outline import Reading
 
 _numbers: Recent[Signature, int] = Recent(1 << 13)
 _placed: Recent[Signature, tuple[int, ...]] = Recent(1 << 13)

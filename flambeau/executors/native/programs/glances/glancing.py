@@ -5,18 +5,19 @@ memory (Note: array objects, and ``node_layout_is_known`` for nodes). What count
 object, is a function of Python's or NumPy's. A collection of cycles may run any code: so both lists are made
 first, and nothing is looked at before they are there.
 
-What lies in memory for it: ``glance_words.py``.
+What lies in memory for it: ``words.py``.
 """
 
 from __future__ import annotations
 
-from ..llvm.build import Function, Module
-from ..llvm.code import kernels
-from ..llvm.effort import Effort
-from . import runtime
-from .glance_filling import fill_arrays, write_numbers
-from .glance_fitting import is_the_graph
-from .glance_words import (
+from ...llvm.build import Function, Module
+from ...llvm.code import kernels
+from ...llvm.effort import Effort
+from ..runtime import runtime
+from ..runtime.objects import DATA_AT, ITEMS_AT, REFERENCES_AT, SIZE_AT, TUPLE_AT, ObjectCode
+from .filling import fill_arrays, write_numbers
+from .fitting import is_the_graph
+from .words import (
     ARENA,
     BIND,
     BOOK_PLACES,
@@ -48,14 +49,6 @@ from .glance_words import (
     VALUES,
     GlanceCode,
     settled,
-)
-from .objects import (
-    DATA_AT,
-    ITEMS_AT,
-    REFERENCES_AT,
-    SIZE_AT,
-    TUPLE_AT,
-    ObjectCode,
 )
 
 

@@ -34,10 +34,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from ..llvm.build import Function, Module
-from ..llvm.code import kernels
-from ..llvm.effort import Effort
-from ..products.microkernel import local_array
+from ...llvm.build import Function, Module
+from ...llvm.code import kernels
+from ...llvm.effort import Effort
+from ...products.microkernel import local_array
 from . import places
 from .new_arrays import Memory, handler, new_array, new_arrays
 from .objects import BASE_AT, DATA_AT, FLAGS_AT, ITEMS_AT, TYPE_AT, WRITEABLE

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ....graph.node import Signature
-from ..plan import Plan
+from .....graph.node import Signature
+from ...plan import Plan
 from .formulas import Record
 
 

@@ -11,21 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from ....config import settings
-from ....graph.node import Signature
-from ...interpreter.readers import number_of
-from ...measure import KernelTime, measured
-from ..plan import Call, Plan, total_nanoseconds
-from . import runtime
-from .arena import Block
-from .layout import Layout
-from .objects import check_array_layout
-from .outline import UNHELD
-from .pattern import Result
-from .results import new_arrays
-from .reuse import reuses, take
-from .skeleton import Skeleton
-from .team import team
+from .....config import settings
+from .....graph.node import Signature
+from ....interpreter.readers import number_of
+from ....measure import KernelTime, measured
+from ...plan import Call, Plan, total_nanoseconds
+from ..patterns.layout import Layout
+from ..patterns.outline import UNHELD
+from ..patterns.pattern import Result
+from ..patterns.reuse import reuses, take
+from ..patterns.skeleton import Skeleton
+from ..runtime import runtime
+from ..runtime.arena import Block
+from ..runtime.objects import check_array_layout
+from ..runtime.results import new_arrays
+from ..runtime.team import team
 
 SHARED = 40_000.0      # modelled nanoseconds from which helpers are called
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..plan import Plan, Words
-from . import runtime
+from ...plan import Plan, Words
+from ..runtime import runtime
 from .outline import LEAF, UNHELD
 from .pattern import Pattern, Result
 

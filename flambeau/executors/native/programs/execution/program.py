@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ....graph.node import Node, Signature
-from ... import interpreter
-from ...freed import KEEP
-from .arena import arena
-from .arrangement import Arrangement, Batch
-from .layout import Layout
-from .pattern import Pattern, Plans, Result
+from .....graph.node import Node, Signature
+from .... import interpreter
+from ....freed import KEEP
+from ..patterns.arrangement import Arrangement, Batch
+from ..patterns.layout import Layout
+from ..patterns.pattern import Pattern, Plans, Result
+from ..runtime.arena import arena
 from .segment import Segment
 
 

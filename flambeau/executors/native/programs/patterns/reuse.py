@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....graph.geometry import Geometry
-from ....graph.node import Signature
+from .....graph.geometry import Geometry
+from .....graph.node import Signature
 from .outline import LEAF, UNHELD
 from .pattern import Pattern
 from .skeleton import Skeleton

@@ -6,13 +6,13 @@ from operator import index
 from pathlib import Path
 from types import FunctionType
 
-from ....graph.geometry import Geometry
-from ....graph.node import Node
-from ....graph.site import describe, location
-from ....graph.strides import row_major_strides
-from ..llvm import dumping
-from .outline import INNER, LEAF, NUMBER
-from .pattern import Plans, Result
+from .....graph.geometry import Geometry
+from .....graph.node import Node
+from .....graph.site import describe, location
+from .....graph.strides import row_major_strides
+from ...llvm import dumping
+from ..patterns.outline import INNER, LEAF, NUMBER
+from ..patterns.pattern import Plans, Result
 from .program import Program
 
 _written = 0

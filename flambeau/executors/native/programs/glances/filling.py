@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from ..llvm.build import Function, Module
-from ..llvm.emitter import BFLOAT16, FLOAT16
-from .glance_words import (
+from ...llvm.build import Function, Module
+from ...llvm.emitter import BFLOAT16, FLOAT16
+from ..runtime.new_arrays import ARRAY_TYPE, ELEMENTS, Memory, new_array, new_part
+from ..runtime.new_arrays import TYPE as ELEMENT_TYPE
+from ..runtime.objects import (
+    BASE_AT,
+    DIMENSIONS_AT,
+    DTYPE_AT,
+    EXTENTS_AT,
+    FLAGS_AT,
+    ITEMS_AT,
+    REFERENCES_AT,
+    TYPE_AT,
+    WRITEABLE,
+)
+from .words import (
     AS_DOUBLE,
     AS_INTEGER,
     BFLOAT,
@@ -28,19 +41,6 @@ from .glance_words import (
     UINT8,
     VALUE_AT,
     GlanceCode,
-)
-from .new_arrays import ARRAY_TYPE, ELEMENTS, Memory, new_array, new_part
-from .new_arrays import TYPE as ELEMENT_TYPE
-from .objects import (
-    BASE_AT,
-    DIMENSIONS_AT,
-    DTYPE_AT,
-    EXTENTS_AT,
-    FLAGS_AT,
-    ITEMS_AT,
-    REFERENCES_AT,
-    TYPE_AT,
-    WRITEABLE,
 )
 
 _NARROW = {INT32: (32, "sext"), INT16: (16, "sext"), INT8: (8, "sext"), UINT8: (8, "zext")}

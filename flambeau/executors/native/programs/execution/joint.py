@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from ....graph.node import Signature
-from ..llvm import dumping
-from ..plan import Plan, total_nanoseconds
-from ..quantity import Quantity, Tape, most
-from . import runtime
-from .arrangement import Arrangement
-from .formulas import Sketch, taking
-from .pattern import Plans
+from .....graph.node import Signature
+from ...llvm import dumping
+from ...plan import Plan, total_nanoseconds
+from ...quantity import Quantity, Tape, most
+from ..patterns.arrangement import Arrangement
+from ..patterns.formulas import Sketch, taking
+from ..patterns.pattern import Plans
+from ..runtime import runtime
 from .program import Program
 from .segment import Segment
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import mmap
 import sys
 
-from ..llvm.build import Function, Module
+from ...llvm.build import Function, Module
 
 GIVEN, SIZE, NEWER, OLDER = -1, -2, -3, -4      # words before a block
 BEFORE = 64                                     # bytes before a block; blocks begin at multiples of this

@@ -17,13 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from ....config import settings
-from ....graph.node import Node, Signature
-from ...freed import KEEP
-from . import glance_words as at
-from . import glancing, runtime
-from .arena import arena
-from .objects import (
+from .....config import settings
+from .....graph.node import Node, Signature
+from ....freed import KEEP
+from ..execution.program import Program
+from ..execution.segment import Segment
+from ..patterns.outline import INNER, LEAF, UNHELD, Outline
+from ..runtime import runtime
+from ..runtime.arena import arena
+from ..runtime.objects import (
     BYTES_AT,
     DTYPE_AT,
     ONE_ARGUMENT,
@@ -39,11 +41,10 @@ from .objects import (
     slot_of,
     table_of,
 )
-from .outline import INNER, LEAF, UNHELD, Outline
-from .program import Program
-from .results import numpy_table, row_of
-from .segment import Segment
-from .team import team
+from ..runtime.results import numpy_table, row_of
+from ..runtime.team import team
+from . import glancing
+from . import words as at
 
 _NODES = 4096
 _NUMBERS: dict[tuple[Any, str], int] = {

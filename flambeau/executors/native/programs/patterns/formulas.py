@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from ....config import settings
-from ....graph.geometry import Family, Geometry
-from ....graph.node import Signature
-from ....graph.recent import Recent
-from ....size import Size
-from ..plan import Call, Plan
-from ..quantity import Tape
+from .....config import settings
+from .....graph.geometry import Family, Geometry
+from .....graph.node import Signature
+from .....graph.recent import Recent
+from .....size import Size
+from ...plan import Call, Plan
+from ...quantity import Tape
 
 # The plan of members on a tape, given those that it was recorded of.
 Record = Callable[[Sequence[Signature], Sequence[Signature]], "Plan | None"]

@@ -21,9 +21,9 @@ are *shifted* by so many bytes: a leaf is a node and its shift.
 
 from __future__ import annotations
 
-from ..llvm.build import Function
-from .new_arrays import ROW_WORDS
-from .objects import ObjectCode
+from ...llvm.build import Function
+from ..runtime.new_arrays import ROW_WORDS
+from ..runtime.objects import ObjectCode
 
 TABLES = NODES, FIRST, AGAIN, NUMBERS, LEAVES, FRESH, OWNED, GIVEN, REUSED = range(9)
 WIDTHS = 3, 2, 3, 4, 1, ROW_WORDS, 2, 2, 4

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ....graph.node import Node, Signature
-from ..fusion.binding import bind
-from ..fusion.following import Followed, joined
-from ..fusion.refit import Fit
-from ..fusion.schedule import References, Unit, kernel, schedule
-from ..fusion.side_by_side import SideBySide, side_by_side
+from .....graph.node import Node, Signature
+from ...fusion.binding import bind
+from ...fusion.following import Followed, joined
+from ...fusion.refit import Fit
+from ...fusion.schedule import References, Unit, kernel, schedule
+from ...fusion.side_by_side import SideBySide, side_by_side
 from .stages import Planned, Replan
 
 

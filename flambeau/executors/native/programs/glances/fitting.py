@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from ..llvm.build import Function, Module
-from .glance_words import (
+from ...llvm.build import Function, Module
+from ..runtime.new_arrays import ARRAY_TYPE
+from ..runtime.objects import (
+    BYTES_AT,
+    DTYPE_AT,
+    FLAGS_AT,
+    ITEMS_AT,
+    REFERENCES_AT,
+    SIZE_AT,
+    TUPLE_AT,
+    TYPE_AT,
+)
+from .words import (
     AGAIN,
     FIRST,
     MIXER,
@@ -19,17 +30,6 @@ from .glance_words import (
     VALUE_AT,
     GlanceCode,
     settled,
-)
-from .new_arrays import ARRAY_TYPE
-from .objects import (
-    BYTES_AT,
-    DTYPE_AT,
-    FLAGS_AT,
-    ITEMS_AT,
-    REFERENCES_AT,
-    SIZE_AT,
-    TUPLE_AT,
-    TYPE_AT,
 )
 
 

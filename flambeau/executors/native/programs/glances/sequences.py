@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ....graph import pending
-from ....graph.node import Node, Signature
-from ..llvm.build import Function, Module
-from ..llvm.code import kernels
-from ..llvm.effort import Effort
-from .glance import node_layout_is_known
-from .glance_words import OPERANDS_AT, SIGNATURE_AT, SITE_AT, VALUE_AT
-from .objects import (
+from .....graph import pending
+from .....graph.node import Node, Signature
+from ...llvm.build import Function, Module
+from ...llvm.code import kernels
+from ...llvm.effort import Effort
+from ..runtime.objects import (
     DATA_AT,
     ITEMS_AT,
     ONE_ARGUMENT,
@@ -33,6 +31,8 @@ from .objects import (
     method,
     table_of,
 )
+from .glance import node_layout_is_known
+from .words import OPERANDS_AT, SIGNATURE_AT, SITE_AT, VALUE_AT
 
 COUNT, FIRST, STEPS, PLACES, PYTHON = range(5)
 _HEADER_WORDS, _STEP_WORDS = 5, 3

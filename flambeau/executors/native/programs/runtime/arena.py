@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...freed import KEEP
+from ....freed import KEEP
 
 _HUGE = 2 << 20
 _SPARE = 4

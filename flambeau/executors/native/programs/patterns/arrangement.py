@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..plan import Plan
+from ...plan import Plan
 from .layout import Layout
 from .pattern import Pattern, Plans, Result
 from .skeleton import Skeleton

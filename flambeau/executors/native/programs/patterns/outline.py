@@ -15,7 +15,7 @@ from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from ....graph.node import Node, Signature
+from .....graph.node import Node, Signature
 
 _signature = attrgetter("signature")
 _operands = attrgetter("operands")

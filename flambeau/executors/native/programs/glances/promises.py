@@ -11,13 +11,11 @@ from functools import cache
 
 import numpy as np
 
-from ....graph.node import Node, Signature
-from ..llvm.build import Module
-from ..llvm.code import kernels
-from ..llvm.effort import Effort
-from .glance import node_layout_is_known
-from .glance_words import SIGNATURE_AT
-from .objects import (
+from .....graph.node import Node, Signature
+from ...llvm.build import Module
+from ...llvm.code import kernels
+from ...llvm.effort import Effort
+from ..runtime.objects import (
     DATA_AT,
     ITEMS_AT,
     ONE_ARGUMENT,
@@ -29,6 +27,8 @@ from .objects import (
     slot_of,
     table_of,
 )
+from .glance import node_layout_is_known
+from .words import SIGNATURE_AT
 
 NONE, AS_INTEGER, NEW_INTEGER = range(3)
 # Gives the bytes that nodes promise.

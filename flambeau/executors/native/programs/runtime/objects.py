@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..llvm.build import Function
+from ...llvm.build import Function
 
 # Where, in bytes, things lie in an object; the pointers to a list's items, the items of a tuple, bytes.
 REFERENCES_AT, TYPE_AT, SIZE_AT, ITEMS_AT, TUPLE_AT, BYTES_AT = 0, 8, 16, 24, 24, 32

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import repeat
 
-from ....graph.node import Signature
-from ....graph.site import Site
-from ..plan import Plan
-from ..templates import make, plan_of
+from .....graph.node import Signature
+from .....graph.site import Site
+from ...plan import Plan
+from ...templates import make, plan_of
 from . import kept
 from .formulas import Formulas, Sketch, StageFormulas, of_operator
 from .outline import INNER, UNHELD, Outline

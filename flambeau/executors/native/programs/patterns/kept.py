@@ -15,12 +15,12 @@ from collections.abc import Hashable, Sequence
 from operator import index
 from typing import Any
 
-from .... import dtypes
-from ....config import settings
-from ....graph.node import Signature
-from ...interpreter import lapack
-from ..llvm import code, notes
-from ..plan import Call, Plan, Words
+from ..... import dtypes
+from .....config import settings
+from .....graph.node import Signature
+from ....interpreter import lapack
+from ...llvm import code, notes
+from ...plan import Call, Plan, Words
 from .outline import Outline
 from .stages import Planned
 

@@ -12,7 +12,7 @@ Python's and NumPy's.
 
 from __future__ import annotations
 
-from ..llvm.build import Function, Module
+from ...llvm.build import Function, Module
 from .objects import BASE_AT, DATA_AT, DTYPE_AT, EXTENTS_AT, FLAGS_AT, HANDLER_AT, ITEMS_AT, STRIDES_AT
 from .pool import BEFORE, GIVEN, LARGE, SIZE, Pool, get, is_null, put
 

@@ -1,0 +1,1 @@
+"""Glances: native code that knows a pending graph again, and runs its program or records what follows."""
