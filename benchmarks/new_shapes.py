@@ -13,7 +13,7 @@ import random
 
 import flambeau as torch
 from flambeau import nn
-from flambeau.executors.native.llvm import code
+from flambeau.executors.native.llvm.compiling import code
 from flambeau.nn import functional as F
 
 SETTLED = 5     # steps

@@ -182,7 +182,7 @@ def _alone(work: Callable[[int], Any]) -> float:
 
 def _compiled(name: str, write: Callable[..., str], *arguments: Any) -> Any:
     sys.path.insert(0, str(ROOT))
-    from flambeau.executors.native.llvm.code import kernel
+    from flambeau.executors.native.llvm.compiling.code import kernel
 
     address = index(kernel(name)(write)(*arguments))
     return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 2, *[ctypes.c_void_p] * 2)(address)
@@ -198,7 +198,7 @@ def _aligned(size: int) -> tuple[Any, int]:
 def _copying(past: bool) -> str:
     """A loop that copies floats, a multiple of 64 of them."""
     from flambeau.executors.native.llvm.build import Module, vector
-    from flambeau.executors.native.llvm.machine import machine
+    from flambeau.executors.native.llvm.compiling.machine import machine
 
     lanes = machine().lanes(4)
     kind, mark = vector(lanes), ", !nontemporal !0" if past else ""
@@ -297,7 +297,7 @@ def report(rows: list[Row], oracle: str | None, processor: bool) -> tuple[Peaks,
 
 def headline(top: Peaks, processor: bool) -> str:
     """The peaks in words."""
-    from flambeau.executors.native.llvm.machine import machine
+    from flambeau.executors.native.llvm.compiling.machine import machine
 
     measured = "processor time of one thread" if processor else f"elapsed time of {_threads()} threads"
     return (f"{machine().name}: peak {top.arithmetic / 1e9:.0f} GFLOP/s in float32, "

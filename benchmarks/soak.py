@@ -29,7 +29,7 @@ def resident() -> float:
 
 def compiled() -> int:
     """How many modules were compiled so far, those found on disk not counted."""
-    from flambeau.executors.native.llvm import code
+    from flambeau.executors.native.llvm.compiling import code
 
     return code.compiled
 

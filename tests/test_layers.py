@@ -33,6 +33,7 @@ FOLDERS = {
     "executors.native.templates": (
         "shapes", "indexing", "random", "reductions", "products", "linalg", "spectral", "convolutions",
         "normalization", "losses", "sequences", "optimization"),
+    "executors.native.llvm": ("compiling", "expressions", "special"),
     "executors.native.programs": ("runtime", "patterns", "execution", "glances"),
 }
 

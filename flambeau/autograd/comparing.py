@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from ..executors.native.llvm.build import Function, Module
-from ..executors.native.llvm.code import kernels
-from ..executors.native.llvm.effort import Effort
+from ..executors.native.llvm.compiling.code import kernels
+from ..executors.native.llvm.compiling.effort import Effort
 from ..executors.native.programs.runtime.objects import (
     DATA_AT,
     ITEMS_AT,

@@ -95,7 +95,7 @@ def _threads() -> Iterator[tuple[str, str]]:
 
 def _caches() -> Iterator[tuple[str, str]]:
     try:
-        from ..executors.native.llvm import disk  # needs llvmlite, which may not be there
+        from ..executors.native.llvm.compiling import disk  # needs llvmlite, which may not be there
     except ImportError:
         yield "compiled kernels", "none without llvmlite"
         return

@@ -40,7 +40,7 @@ def expect_steps() -> None:
     """Be ready for graphs that come back: a program that has a model will have steps."""
     first = _execute is None
     if settings.executor == "auto" and _executor() is not _interpret:
-        from .llvm import notes  # the native executor has imported it
+        from .llvm.compiling import notes  # the native executor has imported it
         notes.expect()
         if first:   # what has been made stays: the first step would be interrupted to look through it
             gc.collect(0)

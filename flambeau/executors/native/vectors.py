@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from .llvm.build import Function, Value, vector
+from .llvm.compiling.machine import machine
 from .llvm.emitter import BFLOAT16, FLOAT64, Unsupported, memory_type
 from .llvm.lanes import FLOATING, compute_type, element_at, read_lanes, shuffle, transpose, write_lanes
-from .llvm.machine import machine
 from .products.microkernel import local_array
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...executors.native.llvm.build import Module
-from ...executors.native.llvm.code import kernels
-from ...executors.native.llvm.effort import Effort
+from ...executors.native.llvm.compiling.code import kernels
+from ...executors.native.llvm.compiling.effort import Effort
 from ...executors.native.programs.glances.glance import node_layout_is_known
 from ...executors.native.programs.runtime.objects import (
     AN_ARRAY,

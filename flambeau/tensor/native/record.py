@@ -20,8 +20,8 @@ import numpy as np
 
 from ...config import settings
 from ...executors.native.llvm.build import Function, Module
-from ...executors.native.llvm.code import kernels
-from ...executors.native.llvm.effort import Effort
+from ...executors.native.llvm.compiling.code import kernels
+from ...executors.native.llvm.compiling.effort import Effort
 from ...executors.native.programs.glances.glance import node_layout_is_known
 from ...executors.native.programs.runtime.objects import (
     DATA_AT,

@@ -15,7 +15,7 @@ import flambeau
 from flambeau import config
 from flambeau.executors.native import templates
 from flambeau.executors.native.fusion import traits
-from flambeau.executors.native.llvm.machine import machine
+from flambeau.executors.native.llvm.compiling.machine import machine
 from flambeau.executors.native.programs import known as programs
 from flambeau.tensor import Tensor
 

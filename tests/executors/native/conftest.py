@@ -26,7 +26,7 @@ def _no_programs() -> Iterator[None]:
 def _every_text_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """No notes are read, texts are recorded, and arguments spelled the same have written the same."""
     pytest.importorskip("llvmlite")
-    from flambeau.executors.native.llvm import code, notes
+    from flambeau.executors.native.llvm.compiling import code, notes
 
     make = code._made
 

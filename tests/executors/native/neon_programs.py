@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from flambeau.executors.native.llvm import machine as facts
+from flambeau.executors.native.llvm.compiling import machine as facts
 
 HOST = facts.machine()
 facts.machine = lambda: facts.Machine("neon", "", 16, 32, 1 << 20, "as if")  # type: ignore[assignment]
@@ -21,9 +21,9 @@ import flambeau as torch  # noqa: E402
 import flambeau.nn.functional as F  # noqa: E402
 from flambeau import nn  # noqa: E402
 from flambeau.config import executor  # noqa: E402
-from flambeau.executors.native.llvm import builders  # noqa: E402
-from flambeau.executors.native.llvm.compiler import object_of  # noqa: E402
-from flambeau.executors.native.llvm.effort import Effort  # noqa: E402
+from flambeau.executors.native.llvm.compiling import builders  # noqa: E402
+from flambeau.executors.native.llvm.compiling.compiler import object_of  # noqa: E402
+from flambeau.executors.native.llvm.compiling.effort import Effort  # noqa: E402
 
 YIELD = 'call void asm sideeffect "yield", ""()'
 texts: list[tuple[str, str]] = []

@@ -14,10 +14,10 @@ import pytest
 
 import flambeau
 from flambeau.config import settings
-from flambeau.executors.native.llvm import builders, dumping
-from flambeau.executors.native.llvm.compiler import object_of
-from flambeau.executors.native.llvm.effort import Effort
-from flambeau.executors.native.llvm.machine import machine
+from flambeau.executors.native.llvm.compiling import builders, dumping
+from flambeau.executors.native.llvm.compiling.compiler import object_of
+from flambeau.executors.native.llvm.compiling.effort import Effort
+from flambeau.executors.native.llvm.compiling.machine import machine
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the faults are those of POSIX systems")
 
@@ -162,7 +162,7 @@ def test_a_fork_in_the_middle() -> None:
 
 _SCRIPT = """
 import flambeau
-from flambeau.executors.native.llvm import builders, code
+from flambeau.executors.native.llvm.compiling import builders, code
 started = []
 start = builders._started
 builders._started = lambda: started.append(start()) or started[-1]
@@ -193,7 +193,7 @@ def test_a_script_without_a_guard(tmp_path: Path) -> None:
 
 def test_the_worker_needs_nothing_of_flambeau() -> None:
     """It starts quickly: what it imports is what compiles."""
-    folder = Path(flambeau.__file__).parent / "executors" / "native" / "llvm"
+    folder = Path(flambeau.__file__).parent / "executors" / "native" / "llvm" / "compiling"
     script = ("import sys, worker; sys.path.append(sys.argv[1]); worker._module('compiler'); "
               "print(*sorted(name for name in sys.modules if 'flambeau' in name or name == 'numpy'))")
     site = str(Path(sys.modules["llvmlite"].__file__ or "").parents[1])

@@ -14,14 +14,14 @@ import pytest
 
 import flambeau
 from flambeau import sources
-from flambeau.executors.native.llvm import disk, image, notes
-from flambeau.executors.native.llvm.compiler import linked, object_of
-from flambeau.executors.native.llvm.machine import machine
+from flambeau.executors.native.llvm.compiling import disk, image, notes
+from flambeau.executors.native.llvm.compiling.compiler import linked, object_of
+from flambeau.executors.native.llvm.compiling.machine import machine
 from flambeau.executors.native.products import gemm
 
 _SCRIPT = """
 import flambeau
-from flambeau.executors.native.llvm import code
+from flambeau.executors.native.llvm.compiling import code
 x = flambeau.arange(50.0)
 print((flambeau.tanh(x) * 2 + x).sum().item(), code.compiled)
 """

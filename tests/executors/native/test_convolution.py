@@ -17,7 +17,7 @@ pytest.importorskip("llvmlite")
 from flambeau.executors.native.convolution import forward as convolution
 from flambeau.executors.native.convolution import point_plan
 from flambeau.executors.native.convolution import weight as convolution_weight
-from flambeau.executors.native.llvm.machine import machine
+from flambeau.executors.native.llvm.compiling.machine import machine
 from tests.executors.native.agreement import TEXTS, check, check_other_processor, forget, results
 
 F = flambeau.nn.functional

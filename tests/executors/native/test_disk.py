@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from flambeau.executors.native.llvm import disk
+from flambeau.executors.native.llvm.compiling import disk
 from tests.executors.native.test_code import _SCRIPT, _run
 
 

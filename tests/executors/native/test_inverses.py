@@ -15,7 +15,7 @@ from flambeau.nn import functional as F
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native.llvm import code
+from flambeau.executors.native.llvm.compiling import code
 from tests.executors.native.agreement import check
 
 ENDS = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 2, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 3, -3, 1e30, -1e30,

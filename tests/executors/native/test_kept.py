@@ -15,7 +15,7 @@ import pytest
 
 import flambeau
 from flambeau import config, nn
-from flambeau.executors.native.llvm import code, notes
+from flambeau.executors.native.llvm.compiling import code, notes
 from flambeau.executors.native.programs import known as programs
 from flambeau.executors.native.programs.patterns import kept, planning
 from flambeau.executors.native.programs.patterns.pattern import Pattern

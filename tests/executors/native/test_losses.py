@@ -11,7 +11,7 @@ from flambeau import Tensor, config
 
 pytest.importorskip("llvmlite")
 
-from flambeau.executors.native.llvm import notes
+from flambeau.executors.native.llvm.compiling import notes
 from flambeau.executors.native.movement import spaces
 from tests.executors.native.agreement import check, compiled, forget
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from ..llvm.build import Function, vector
+from ..llvm.compiling.machine import machine
 from ..llvm.emitter import FLOAT32
-from ..llvm.machine import machine
 from .tiles import Parts
 
 # 2^r on [0, 1], lowest power first, 1 at 0: with the least maximum of the relative error, 8.2e-8, or by

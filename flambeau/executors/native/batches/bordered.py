@@ -19,7 +19,7 @@ from operator import index
 from typing import Any
 
 from ..llvm.build import Function, Module
-from ..llvm.code import kernel
+from ..llvm.compiling.code import kernel
 from ..llvm.emitter import element
 from ..movement.copying import define_run
 from ..programs.runtime.objects import address_of

@@ -20,8 +20,8 @@ import numpy as np
 from ....graph.geometry import Geometry
 from ....graph.node import Node, Signature
 from ..llvm.build import Function, Module
-from ..llvm.code import kernels
-from ..llvm.effort import Effort
+from ..llvm.compiling.code import kernels
+from ..llvm.compiling.effort import Effort
 from ..programs.runtime.objects import DATA_AT, DTYPE_AT, ITEMS_AT, SIZE_AT, TUPLE_AT, TYPE_AT, address_of
 from .samples import (
     APPEND,

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..llvm.build import Module
-from ..llvm.code import is_noted, kernel
+from ..llvm.compiling.code import is_noted, kernel
 from ..llvm.emitter import element
 from ..movement.copying import define_run
 from ..programs.runtime.objects import address_of, check_array_layout

@@ -16,8 +16,8 @@ from ....graph.geometry import Geometry
 from ....graph.node import Node
 from ....graph.storage import Storage
 from ..llvm.build import Function, Module
-from ..llvm.code import kernels
-from ..llvm.effort import Effort
+from ..llvm.compiling.code import kernels
+from ..llvm.compiling.effort import Effort
 from ..movement.copying import define_run
 from ..programs.runtime.objects import (
     DATA_AT,

@@ -13,7 +13,7 @@ from typing import Any
 from ....graph.geometry import Geometry
 from ..arguments import Argument, Registers, entry, registers, words
 from ..llvm.build import Function, Module, Value
-from ..llvm.code import kernel
+from ..llvm.compiling.code import kernel
 from ..plan import Call, Plan
 from ..vectors import Elements, elements
 from .grid import rounded

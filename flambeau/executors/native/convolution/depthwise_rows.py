@@ -18,8 +18,8 @@ from typing import Any
 from ....graph.geometry import Geometry
 from ..arguments import Argument, Registers, entry, registers, words
 from ..llvm.build import Function, Module
-from ..llvm.code import kernel
-from ..llvm.effort import Effort
+from ..llvm.compiling.code import kernel
+from ..llvm.compiling.effort import Effort
 from ..plan import Call, Plan
 from ..vectors import Elements, elements, masks_between, pixels_masked
 from .depthwise import write_neighbours

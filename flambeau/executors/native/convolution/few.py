@@ -24,8 +24,8 @@ from collections.abc import Callable
 
 from ..arguments import Registers, entry, registers
 from ..llvm.build import Function, Module, vector
+from ..llvm.compiling.machine import machine
 from ..llvm.lanes import shuffle
-from ..llvm.machine import machine
 from ..products.ahead import SECOND_CACHE
 from ..products.microkernel import Accumulators, Tile
 from ..vectors import Elements, arithmetic

@@ -7,8 +7,8 @@ from typing import Any
 
 from ....graph.geometry import Geometry
 from ..arguments import Argument, words
-from ..llvm.code import kernel
-from ..llvm.effort import Effort
+from ..llvm.compiling.code import kernel
+from ..llvm.compiling.effort import Effort
 from ..plan import Call, Plan
 from ..products.microkernel import Tile
 from ..vectors import elements

@@ -20,8 +20,8 @@ from collections.abc import Callable
 
 from ..arguments import entry, registers
 from ..llvm.build import Function, Module, Value
+from ..llvm.compiling.machine import machine
 from ..llvm.lanes import sums_of
-from ..llvm.machine import machine
 from ..products.ahead import SECOND_CACHE
 from ..products.microkernel import Accumulators, Tile, spilled
 from ..products.packing import packer, padded_in_code

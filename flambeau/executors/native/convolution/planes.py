@@ -6,8 +6,8 @@ from typing import Any
 
 from ....graph.geometry import Geometry
 from ..arguments import Argument, words
-from ..llvm.code import kernel
-from ..llvm.effort import Effort
+from ..llvm.compiling.code import kernel
+from ..llvm.compiling.effort import Effort
 from ..plan import Call, Plan
 from ..vectors import Elements, elements
 from .forward import is_merged, tile_for

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from ..arguments import Registers, registers
 from ..llvm.build import Function, Module
-from ..llvm.machine import machine
+from ..llvm.compiling.machine import machine
 from ..products.ahead import begin
 from ..products.microkernel import Accumulators, Tile, accumulate
 from ..vectors import Elements, pixels_apart, pixels_between

@@ -6,9 +6,9 @@ from typing import Any
 
 from ....graph.geometry import Geometry
 from ..arguments import Argument, words
-from ..llvm.code import kernel
-from ..llvm.effort import Effort
-from ..llvm.machine import LAST_CACHE, machine
+from ..llvm.compiling.code import kernel
+from ..llvm.compiling.effort import Effort
+from ..llvm.compiling.machine import LAST_CACHE, machine
 from ..plan import Call, Plan
 from ..products.ahead import LINE
 from ..vectors import Elements, elements

@@ -23,7 +23,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from ..llvm.build import Function, Module, vector
-from ..llvm.machine import machine
+from ..llvm.compiling.machine import machine
 from ..movement.squares import LINE
 
 BLOCK = 624

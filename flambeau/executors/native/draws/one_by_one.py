@@ -10,7 +10,7 @@ import math
 
 from ..llvm.build import Function, Module
 from ..llvm.emitter import FLOAT64, INT64
-from ..llvm.expression import Expression, compare, constant, convert
+from ..llvm.expressions.expression import Expression, compare, constant, convert
 from .mersenne import (
     BLOCK,
     IS_KEPT,

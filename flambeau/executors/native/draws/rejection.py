@@ -12,7 +12,7 @@ from collections.abc import Callable
 from ....random_streams.counts import LARGE, STIRLING_TAILS
 from ..llvm.build import Function, Module
 from ..llvm.emitter import FLOAT64, literal
-from ..llvm.expression import Expression, compare, select
+from ..llvm.expressions.expression import Expression, compare, select
 from .one_by_one import Reader, library, log_or_infinite
 
 _NAN = literal(math.nan, FLOAT64)

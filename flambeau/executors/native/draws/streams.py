@@ -14,8 +14,8 @@ import numpy as np
 from ....random_streams import polynomials as cephes
 from ..llvm.build import Function
 from ..llvm.emitter import FLOAT32, FLOAT64, INT32, INT64, Dtype, memory_type
-from ..llvm.expression import Expression, bits_of, compare, constant, convert, select
-from ..llvm.functions import fma, log1p
+from ..llvm.expressions.expression import Expression, bits_of, compare, constant, convert, select
+from ..llvm.expressions.functions import fma, log1p
 from .mersenne import AFTER, BEFORE, COUNT, IS_KEPT, KEPT, NUMBERS, QUEUE, Formula
 
 _UINT32, _UINT64 = np.dtype(np.uint32), np.dtype(np.uint64)

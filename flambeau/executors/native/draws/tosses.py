@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from ..llvm.build import Function, vector
 from ..llvm.emitter import BFLOAT16, FLOAT64, INT64, Dtype, literal, memory_type
-from ..llvm.expression import Expression, compare, constant
+from ..llvm.expressions.expression import Expression, compare, constant
 from ..movement.squares import LINE
 from ..products.following import follow
 from ..quantity import whole

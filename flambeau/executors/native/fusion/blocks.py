@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple, SupportsIndex
 
 from ..llvm.build import Function
-from ..llvm.code import noted
+from ..llvm.compiling.code import noted
 from ..llvm.emitter import Unsupported
 from ..movement.squares import LINE
 from ..products.following import PARAMETERS

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ..llvm import namespace
 from ..llvm.emitter import FLOAT32, FLOAT64, INT64, Dtype, Emitter, Unsupported, memory_type, register_type
-from ..llvm.expression import Expression, convert
+from ..llvm.expressions.expression import Expression, convert
 from .structure import ADJACENT, ELEMENT, FLAT, ONE, REPEATED, ROW, UNIFORM, Structure, layout_of
 
 REGISTER = re.compile(r"%[\w.]+")

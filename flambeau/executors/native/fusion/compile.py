@@ -10,7 +10,7 @@ from typing import Any
 
 from .... import dtypes
 from ....graph.recent import Recent
-from ..llvm.code import noted
+from ..llvm.compiling.code import noted
 from ..llvm.emitter import Dtype, Unsupported
 from .body import Body, Progress, passes_of
 from .columns import Columns

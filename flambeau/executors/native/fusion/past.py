@@ -7,8 +7,8 @@ memory, in the first cache, and each portion leaves from there; one that is no w
 from __future__ import annotations
 
 from ..llvm.build import Function, Module
+from ..llvm.compiling.machine import LAST_CACHE, machine
 from ..llvm.emitter import Dtype, memory_type
-from ..llvm.machine import LAST_CACHE, machine
 from ..movement.past import write_lines
 from ..products.ahead import LINE
 from ..quantity import whole

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..llvm.build import Function, vector
+from ..llvm.compiling.machine import machine
 from ..llvm.emitter import FLOAT32, memory_type
-from ..llvm.machine import machine
 from . import accumulate
 from .body import REGISTER, Accumulation, Body
 from .frame import Frame, splice

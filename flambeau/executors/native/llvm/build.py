@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from .compiling.machine import machine
 from .emitter import Emitter
-from .machine import machine
 
 Value = str | int
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from .build import Function, Value, suffix, vector
+from .compiling.machine import machine
 from .emitter import Dtype, literal, register_type
 from .lanes import transpose
-from .machine import machine
 
 
 class Floats:

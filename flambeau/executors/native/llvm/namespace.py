@@ -8,7 +8,77 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .activations import (
+from .emitter import BOOL
+from .expressions.elements import (
+    abs,
+    between,
+    bounded,
+    cast,
+    ceil,
+    conj,
+    divide,
+    floor,
+    fmax,
+    fmin,
+    iscomplexobj,
+    isfinite,
+    isinf,
+    isnan,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    maximum,
+    minimum,
+    nan_to_num,
+    ones_like,
+    rint,
+    rounded,
+    rsqrt,
+    sign_of,
+    signbit,
+    sqrt,
+    square,
+    true_divide,
+    trunc,
+    where,
+)
+from .expressions.expression import by_comparison, by_operator, invert, negative, pair
+from .expressions.quotients import (
+    floored_quotient,
+    floored_remainder,
+    quotient_by_number,
+    remainder_by_number,
+    rest_by_number,
+    shifted_left,
+    shifted_right,
+    truncated_by_number,
+    truncated_quotient,
+    truncated_remainder,
+)
+from .expressions.reductions import (
+    all,
+    any,
+    argmax,
+    argmin,
+    count_nonzero,
+    count_of,
+    log_softmax,
+    log_softmax_gradient,
+    logsumexp,
+    max,
+    max_along,
+    mean,
+    min,
+    min_along,
+    prod,
+    reshape,
+    softmax,
+    softmax_gradient,
+    sum,
+    without_dims,
+)
+from .special.activations import (
     gelu,
     gelu_gradient,
     gelu_tanh,
@@ -23,7 +93,7 @@ from .activations import (
     softplus,
     tanh_gradient,
 )
-from .elementary import (
+from .special.elementary import (
     arccos,
     arccosh,
     arcsin,
@@ -79,77 +149,7 @@ from .elementary import (
     trigamma,
     x_times,
 )
-from .elements import (
-    abs,
-    between,
-    bounded,
-    cast,
-    ceil,
-    conj,
-    divide,
-    floor,
-    fmax,
-    fmin,
-    iscomplexobj,
-    isfinite,
-    isinf,
-    isnan,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-    maximum,
-    minimum,
-    nan_to_num,
-    ones_like,
-    rint,
-    rounded,
-    rsqrt,
-    sign_of,
-    signbit,
-    sqrt,
-    square,
-    true_divide,
-    trunc,
-    where,
-)
-from .emitter import BOOL
-from .expression import by_comparison, by_operator, invert, negative, pair
-from .polynomials import orthogonal
-from .quotients import (
-    floored_quotient,
-    floored_remainder,
-    quotient_by_number,
-    remainder_by_number,
-    rest_by_number,
-    shifted_left,
-    shifted_right,
-    truncated_by_number,
-    truncated_quotient,
-    truncated_remainder,
-)
-from .reductions import (
-    all,
-    any,
-    argmax,
-    argmin,
-    count_nonzero,
-    count_of,
-    log_softmax,
-    log_softmax_gradient,
-    logsumexp,
-    max,
-    max_along,
-    mean,
-    min,
-    min_along,
-    prod,
-    reshape,
-    softmax,
-    softmax_gradient,
-    sum,
-    without_dims,
-)
+from .special.polynomials import orthogonal
 
 pi, inf, nan, e = math.pi, math.inf, math.nan, math.e
 bool_ = BOOL

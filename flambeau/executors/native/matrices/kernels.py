@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from ..arguments import Registers, registers
-from ..llvm import functions
 from ..llvm.build import Function, Module, Variable, suffix
-from ..llvm.expression import Expression
+from ..llvm.expressions import functions
+from ..llvm.expressions.expression import Expression
 from ..vectors import Elements
 from .blocks import OPERAND, Block, Group, groups, report
 from .elimination import eliminate, exchange, factor, magnitude, substitute

@@ -11,7 +11,7 @@ from .... import dtypes
 from ....graph.geometry import Geometry
 from ....graph.strides import row_major_strides
 from ..llvm.build import Function, Module
-from ..llvm.code import kernel
+from ..llvm.compiling.code import kernel
 from ..llvm.emitter import FLOAT32, Dtype, register_type
 from ..plan import Call, Words
 from ..recurrent.rounding import cleared

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..llvm.build import Function, Module, vector
-from ..llvm.code import kernel
+from ..llvm.compiling.code import kernel
 from ..llvm.emitter import Dtype, element
 from ..plan import Call, Words
 from .past import copy_goes_past, write_lines

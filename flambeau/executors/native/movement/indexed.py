@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from ....graph.geometry import Geometry
 from ..llvm.build import Function, Module, Value, Variable
-from ..llvm.code import kernel
+from ..llvm.compiling.code import kernel
 from ..llvm.emitter import BFLOAT16, FLOAT16, INT32, INT64, Dtype, Unsupported, element, register_type
 from ..plan import Call, Words
 from ..quantity import whole

@@ -6,7 +6,7 @@ A store into the caches reads its line first.
 from __future__ import annotations
 
 from ..llvm.build import Function, vector
-from ..llvm.machine import LAST_CACHE, machine
+from ..llvm.compiling.machine import LAST_CACHE, machine
 from ..quantity import whole
 from .squares import LINE
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..llvm.build import Function, Module, vector
+from ..llvm.compiling.machine import machine
 from ..llvm.lanes import transpose
-from ..llvm.machine import machine
 
 LINE = 64       # bytes of a cache line
 

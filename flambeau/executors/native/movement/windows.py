@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from ..arguments import Registers, registers
 from ..llvm.build import Function, Module
-from ..llvm.code import kernel
+from ..llvm.compiling.code import kernel
 from ..llvm.emitter import Dtype, element, register_type
 
 POINTERS = ("target", "source")

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..llvm.build import Function, Module
-from ..llvm.code import kernel
+from ..llvm.compiling.code import kernel
 from ..llvm.emitter import FLOAT32, Dtype, literal, memory_type
 
 COUNT, CHUNK, TOTAL, HEADER = range(4)

@@ -22,10 +22,10 @@ import numpy as np
 
 from ..llvm import namespace
 from ..llvm.build import Function, Module
-from ..llvm.code import kernel
-from ..llvm.elements import sign_of
+from ..llvm.compiling.code import kernel
 from ..llvm.emitter import FLOAT64, Dtype, memory_type
-from ..llvm.expression import Expression
+from ..llvm.expressions.elements import sign_of
+from ..llvm.expressions.expression import Expression
 
 Kernel = Callable[..., list[Any]]
 

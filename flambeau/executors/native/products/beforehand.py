@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import IntEnum, auto
 
 from ..llvm.build import Module
-from ..llvm.code import kernel
-from ..llvm.effort import Effort
+from ..llvm.compiling.code import kernel
+from ..llvm.compiling.effort import Effort
 from ..llvm.emitter import Dtype
 from ..llvm.lanes import element_at
 from .items import item_of, item_offset

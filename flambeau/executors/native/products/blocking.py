@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..llvm.code import compile_soon
+from ..llvm.compiling.code import compile_soon
 from ..llvm.emitter import Dtype
 from ..plan import Call, Plan, Words
 from ..quantity import least, whole

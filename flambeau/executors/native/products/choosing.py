@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from ....config import settings
-from ..llvm.machine import LAST_CACHE, machine
+from ..llvm.compiling.machine import LAST_CACHE, machine
 from ..quantity import whole
 from .ahead import LINE
 from .arguments import Rows, Source

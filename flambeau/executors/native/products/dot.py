@@ -5,11 +5,11 @@ from __future__ import annotations
 from enum import IntEnum
 
 from ..llvm.build import Function, Module
-from ..llvm.code import kernels
-from ..llvm.effort import Effort
+from ..llvm.compiling.code import kernels
+from ..llvm.compiling.effort import Effort
+from ..llvm.compiling.machine import machine
 from ..llvm.emitter import Dtype
 from ..llvm.lanes import compute_type, element_at, read_lanes
-from ..llvm.machine import machine
 
 CHUNK = 1 << 15     # elements
 _SUMS = 8           # accumulators, so that additions need not wait for each other

@@ -21,10 +21,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..llvm.build import Function, Module
-from ..llvm.code import kernel
-from ..llvm.effort import Effort
+from ..llvm.compiling.code import kernel
+from ..llvm.compiling.effort import Effort
+from ..llvm.compiling.machine import machine
 from ..llvm.lanes import element_at
-from ..llvm.machine import machine
 from .ahead import STATE, Beyond, begin
 from .arguments import Kind, Rows, Source, Word
 from .following import follow

@@ -27,7 +27,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..llvm.build import Function, Value, Variable, vector
-from ..llvm.machine import Machine, machine
+from ..llvm.compiling.machine import Machine, machine
 
 # What becomes of vector j of row i: its register, and the mask of its lanes that count (None: all).
 Emit = Callable[[Value, int, str, "str | None"], None]

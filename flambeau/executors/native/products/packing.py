@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..llvm.build import Function, Module, Value
+from ..llvm.compiling.machine import machine
 from ..llvm.emitter import Dtype
 from ..llvm.lanes import (
     compute_type,
@@ -26,7 +27,6 @@ from ..llvm.lanes import (
     transpose,
     write_first,
 )
-from ..llvm.machine import machine
 
 PACK = (("ptr", "%source"), ("ptr noalias", "%panel"), ("i64", "%count"), ("i64", "%depth"),
         ("i64", "%across"), ("i64", "%along"))

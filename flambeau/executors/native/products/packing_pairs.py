@@ -7,8 +7,8 @@ completed with zero. The product of two pairs is added to a float: twice the mul
 from __future__ import annotations
 
 from ..llvm.build import Function, Module, Value
+from ..llvm.compiling.machine import machine
 from ..llvm.lanes import transpose, write_first
-from ..llvm.machine import machine
 from .packing import PACK, by_lanes
 
 

@@ -22,8 +22,9 @@ are adjacent along the few rows, which are the columns of C; what follows sees C
 from __future__ import annotations
 
 from ..llvm.build import Function, Module
-from ..llvm.code import kernel
-from ..llvm.effort import Effort
+from ..llvm.compiling.code import kernel
+from ..llvm.compiling.effort import Effort
+from ..llvm.compiling.machine import machine
 from ..llvm.lanes import (
     element_at,
     read_lanes,
@@ -33,7 +34,6 @@ from ..llvm.lanes import (
     transpose,
     write_lanes,
 )
-from ..llvm.machine import machine
 from .arguments import Kind, Word
 from .epilogue import Place
 from .following import follow

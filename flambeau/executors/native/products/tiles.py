@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..llvm.build import Function, Module, Value, Variable
+from ..llvm.compiling.machine import machine
 from ..llvm.lanes import element_at, gather_lanes, read_lanes, scatter_lanes, write_lanes, write_past
-from ..llvm.machine import machine
 from .ahead import LINE, Walk
 from .arguments import Kind, Word
 from .epilogue import Place

@@ -21,7 +21,7 @@ from weakref import ref
 
 from ....graph.node import Node, Signature
 from ...measure import ran
-from ..llvm import code
+from ..llvm.compiling import code
 from ..tiers import Rent, ledger, newcomers
 from .book import Book, was_used
 from .execution.dump import dump

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ....graph.geometry import Geometry
-from ..llvm import code
 from ..llvm.build import Function, Module
+from ..llvm.compiling import code
 from ..llvm.emitter import Dtype, memory_type
 from ..plan import Call, Words
 from .products import Arguments

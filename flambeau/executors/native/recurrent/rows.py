@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 
-from ..llvm import functions
 from ..llvm.build import Function, Module
 from ..llvm.emitter import Dtype
-from ..llvm.expression import Expression, compare, constant, select
+from ..llvm.expressions import functions
+from ..llvm.expressions.expression import Expression, compare, constant, select
 
 Values = dict[str, Expression]
 

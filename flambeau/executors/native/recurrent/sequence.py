@@ -20,10 +20,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ....config import settings
-from ..llvm import code
 from ..llvm.build import Function
+from ..llvm.compiling import code
+from ..llvm.compiling.machine import machine
 from ..llvm.emitter import Dtype
-from ..llvm.machine import machine
 from .products import Arguments, Products, products_text
 from .rows import Rows
 

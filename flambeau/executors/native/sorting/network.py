@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ..llvm.build import Function, Module, vector
-from ..llvm.machine import machine
+from ..llvm.compiling.machine import machine
 
 SIZES = (8, 16, 32)
 _LAST = (1 << 63) - 1

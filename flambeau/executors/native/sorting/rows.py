@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..llvm.build import Function, Module, Variable, vector
+from ..llvm.compiling.machine import machine
 from ..llvm.emitter import Dtype, element, register_type
-from ..llvm.machine import machine
 from .network import scratch_for
 
 DIGITS = 256

@@ -10,7 +10,7 @@ from .....graph.geometry import Geometry
 from .....graph.node import Node
 from .....graph.site import describe, location
 from .....graph.strides import row_major_strides
-from ...llvm import dumping
+from ...llvm.compiling import dumping
 from ..patterns.outline import INNER, LEAF, NUMBER
 from ..patterns.pattern import Plans, Result
 from .program import Program

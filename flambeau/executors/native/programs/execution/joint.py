@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .....graph.node import Signature
-from ...llvm import dumping
+from ...llvm.compiling import dumping
 from ...plan import Plan, total_nanoseconds
 from ...quantity import Quantity, Tape, most
 from ..patterns.arrangement import Arrangement

@@ -11,8 +11,8 @@ What lies in memory for it: ``words.py``.
 from __future__ import annotations
 
 from ...llvm.build import Function, Module
-from ...llvm.code import kernels
-from ...llvm.effort import Effort
+from ...llvm.compiling.code import kernels
+from ...llvm.compiling.effort import Effort
 from ..runtime import runtime
 from ..runtime.objects import DATA_AT, ITEMS_AT, REFERENCES_AT, SIZE_AT, TUPLE_AT, ObjectCode
 from .filling import fill_arrays, write_numbers

@@ -13,8 +13,8 @@ import numpy as np
 
 from .....graph.node import Node, Signature
 from ...llvm.build import Module
-from ...llvm.code import kernels
-from ...llvm.effort import Effort
+from ...llvm.compiling.code import kernels
+from ...llvm.compiling.effort import Effort
 from ..runtime.objects import (
     DATA_AT,
     ITEMS_AT,

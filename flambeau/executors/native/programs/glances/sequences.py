@@ -16,8 +16,8 @@ import numpy as np
 from .....graph import pending
 from .....graph.node import Node, Signature
 from ...llvm.build import Function, Module
-from ...llvm.code import kernels
-from ...llvm.effort import Effort
+from ...llvm.compiling.code import kernels
+from ...llvm.compiling.effort import Effort
 from ..runtime.objects import (
     DATA_AT,
     ITEMS_AT,

@@ -19,7 +19,7 @@ from ..... import dtypes
 from .....config import settings
 from .....graph.node import Signature
 from ....interpreter import lapack
-from ...llvm import code, notes
+from ...llvm.compiling import code, notes
 from ...plan import Call, Plan, Words
 from .outline import Outline
 from .stages import Planned

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ....freed import KEEP, MOST_KEPT
-from ...llvm import code
+from ...llvm.compiling import code
 from . import new_arrays as at
 from . import runtime
 from .objects import HANDLER_AT, NO_ARGUMENTS, Method, method

@@ -35,8 +35,8 @@ import time
 from typing import Any
 
 from ...llvm.build import Function, Module
-from ...llvm.code import kernels
-from ...llvm.effort import Effort
+from ...llvm.compiling.code import kernels
+from ...llvm.compiling.effort import Effort
 from ...products.microkernel import local_array
 from . import places
 from .new_arrays import Memory, handler, new_array, new_arrays

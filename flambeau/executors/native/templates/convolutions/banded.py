@@ -15,10 +15,10 @@ import numpy as np
 
 from .....graph.node import Signature
 from ...llvm.build import Function, Module, suffix, vector
-from ...llvm.code import kernel
-from ...llvm.effort import Effort
+from ...llvm.compiling.code import kernel
+from ...llvm.compiling.effort import Effort
+from ...llvm.compiling.machine import machine
 from ...llvm.emitter import FLOAT32, FLOAT64, Dtype, register_type
-from ...llvm.machine import machine
 from ...movement.spaces import Nest, Row, Space, fused, rank_for, split
 from ...plan import Call, Plan, Template, Words
 

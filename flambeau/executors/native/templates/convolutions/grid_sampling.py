@@ -14,7 +14,7 @@ import numpy as np
 from .....graph.geometry import Geometry
 from .....graph.node import Signature
 from ...llvm.build import Function, Module
-from ...llvm.code import kernel
+from ...llvm.compiling.code import kernel
 from ...llvm.emitter import FLOAT32, FLOAT64
 from ...llvm.floats import Floats
 from ...movement.copying import Place, filled

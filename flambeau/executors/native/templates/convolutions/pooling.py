@@ -11,8 +11,8 @@ from .....graph.node import Signature
 from ...arguments import Argument, words
 from ...convolution import pooling, pooling_maxima, pooling_positions
 from ...convolution.problem import three
-from ...llvm.code import kernels
-from ...llvm.effort import Effort
+from ...llvm.compiling.code import kernels
+from ...llvm.compiling.effort import Effort
 from ...llvm.emitter import INT64
 from ...plan import Call, Plan, Template
 from ...vectors import Elements, elements

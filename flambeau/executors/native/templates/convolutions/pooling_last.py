@@ -12,8 +12,8 @@ from .....layouts import lies_in
 from ...arguments import Argument, words
 from ...convolution import pooling_last
 from ...convolution.problem import three
-from ...llvm.code import kernels
-from ...llvm.effort import Effort
+from ...llvm.compiling.code import kernels
+from ...llvm.compiling.effort import Effort
 from ...llvm.emitter import INT64
 from ...plan import Call, Plan
 from ...vectors import Elements, elements

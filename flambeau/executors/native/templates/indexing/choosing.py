@@ -9,7 +9,7 @@ import numpy as np
 from .....graph.geometry import Geometry
 from .....graph.node import Signature
 from ...llvm.build import Module
-from ...llvm.code import kernel
+from ...llvm.compiling.code import kernel
 from ...llvm.emitter import element
 from ...movement.spaces import Nest, Space, fused, rank_for, split
 from ...plan import Call, Plan, Template, Words

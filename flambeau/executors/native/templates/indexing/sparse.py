@@ -9,9 +9,9 @@ from __future__ import annotations
 from .....graph.geometry import Geometry
 from .....graph.node import Signature
 from ...llvm.build import Function, Module, vector
-from ...llvm.code import kernel
+from ...llvm.compiling.code import kernel
+from ...llvm.compiling.machine import machine
 from ...llvm.emitter import FLOAT32, FLOAT64, INT64, Dtype, register_type
-from ...llvm.machine import machine
 from ...movement.indexed import Index, Side, walked
 from ...plan import Call, Plan, Words
 from .indexing import added, reading, usable

@@ -15,9 +15,9 @@ import numpy as np
 from .....graph.geometry import Geometry
 from .....graph.node import Signature
 from ...llvm.build import Function, Module, vector
-from ...llvm.code import kernel
+from ...llvm.compiling.code import kernel
+from ...llvm.compiling.machine import machine
 from ...llvm.emitter import FLOAT32, FLOAT64, Dtype, register_type
-from ...llvm.machine import machine
 from ...plan import Call, Plan, Template, Words
 
 WORDS = ("first", "second", "rows", "others", "width", "first_row", "second_row", "first_batch",

@@ -19,7 +19,7 @@ from .....graph.node import Signature
 from ....interpreter import blas, lapack
 from ...arguments import Argument, Registers, registers, result, words
 from ...llvm.build import Function, Module
-from ...llvm.code import kernel
+from ...llvm.compiling.code import kernel
 from ...llvm.emitter import FLOAT32, FLOAT64, Dtype, memory_type
 from ...movement.spaces import fused
 from ...plan import Call, Plan, Template, Words

@@ -14,7 +14,7 @@ from .....graph.geometry import Geometry
 from .....graph.node import Signature
 from ....interpreter import linalg
 from ...arguments import Argument, result, words
-from ...llvm.code import kernel
+from ...llvm.compiling.code import kernel
 from ...llvm.emitter import FLOAT32, FLOAT64
 from ...matrices import kernels
 from ...matrices.kernels import Form

@@ -15,10 +15,10 @@ import numpy as np
 from .....graph.node import Signature
 from ....interpreter import blas, lapack
 from ...arguments import Argument, registers, result, words
-from ...llvm import functions
 from ...llvm.build import Module
-from ...llvm.code import kernel
-from ...llvm.expression import Expression
+from ...llvm.compiling.code import kernel
+from ...llvm.expressions import functions
+from ...llvm.expressions.expression import Expression
 from ...plan import Call, Plan
 from . import library
 from .library import Form, Writer, thread_setters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .....graph.node import Signature
 from ...llvm.build import Function, Module
-from ...llvm.code import kernel
+from ...llvm.compiling.code import kernel
 from ...llvm.emitter import FLOAT32, FLOAT64, Dtype, register_type
 from ...movement.spaces import Nest, fused, rank_for, split
 from ...plan import Call, Plan, Words

@@ -14,11 +14,11 @@ import numpy as np
 
 from .....graph.geometry import Geometry
 from .....graph.node import Signature
-from ...llvm import functions
 from ...llvm.build import Function, Module
-from ...llvm.code import kernel
+from ...llvm.compiling.code import kernel
 from ...llvm.emitter import FLOAT32, FLOAT64, Dtype, literal, register_type
-from ...llvm.expression import Expression, compare, constant, select
+from ...llvm.expressions import functions
+from ...llvm.expressions.expression import Expression, compare, constant, select
 from ...plan import Call, Plan, Template, Words
 
 WORDS = ("log_probs", "targets", "input_lengths", "target_lengths", "result", "status", "grad", "steps",

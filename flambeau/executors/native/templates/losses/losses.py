@@ -14,7 +14,7 @@ import numpy as np
 from .....graph.geometry import Geometry
 from .....graph.node import Signature
 from ...llvm.build import Function, Module, Variable
-from ...llvm.code import kernel
+from ...llvm.compiling.code import kernel
 from ...llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64, Dtype, element, register_type
 from ...movement.copying import Place, filled
 from ...movement.spaces import Nest, Space, fused, rank_for, split

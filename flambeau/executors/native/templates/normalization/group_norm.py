@@ -10,8 +10,8 @@ from .....graph.geometry import Geometry
 from .....graph.node import Signature
 from .....graph.strides import row_major_strides
 from ...arguments import Argument, words
-from ...llvm.code import kernel
-from ...llvm.effort import Effort
+from ...llvm.compiling.code import kernel
+from ...llvm.compiling.effort import Effort
 from ...llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 from ...normalization import groups
 from ...plan import Call, Plan, Template, Words

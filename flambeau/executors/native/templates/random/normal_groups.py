@@ -7,11 +7,11 @@ import math
 from .....graph.node import Signature
 from ...draws.one_by_one import COUNT, NUMBERS, RESULT, SCRATCH, Reader, library
 from ...llvm.build import Function, Module
-from ...llvm.code import kernel
-from ...llvm.effort import Effort
+from ...llvm.compiling.code import kernel
+from ...llvm.compiling.effort import Effort
 from ...llvm.emitter import FLOAT64, Dtype
-from ...llvm.expression import Expression
-from ...llvm.functions import fma
+from ...llvm.expressions.expression import Expression
+from ...llvm.expressions.functions import fma
 from ...plan import Call, Plan, Words
 
 GROUP = 16      # of normal numbers

@@ -19,10 +19,10 @@ from ...draws import streams as draws
 from ...draws import tosses
 from ...draws.mersenne import COUNT, PARTS, SCRATCH, STATE_BYTES, Draw, Formula, draw_kernel
 from ...llvm.build import Function, Module
-from ...llvm.code import kernel
-from ...llvm.effort import Effort
+from ...llvm.compiling.code import kernel
+from ...llvm.compiling.effort import Effort
 from ...llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT64, Dtype, memory_type
-from ...llvm.expression import Expression
+from ...llvm.expressions.expression import Expression
 from ...plan import Call, Plan, Words
 from ...products.choosing import get_threads
 from ...products.following import Follower

@@ -14,10 +14,10 @@ from ...draws import rejection
 from ...draws.mersenne import STATE_BYTES
 from ...draws.one_by_one import COUNT, NUMBERS, RESULT, SCRATCH, Reader
 from ...llvm.build import Function, Module
-from ...llvm.code import kernel
-from ...llvm.effort import Effort
+from ...llvm.compiling.code import kernel
+from ...llvm.compiling.effort import Effort
 from ...llvm.emitter import FLOAT32, FLOAT64, Dtype, literal, memory_type
-from ...llvm.expression import Expression, compare, constant, convert, select
+from ...llvm.expressions.expression import Expression, compare, constant, convert, select
 from ...plan import Call, Plan, Template, Words
 
 STATUS = NUMBERS + 2

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...llvm.build import Function, Value, suffix, vector
+from ...llvm.compiling.machine import machine
 from ...llvm.lanes import shuffle
-from ...llvm.machine import machine
 
 
 class Kind(NamedTuple):

@@ -16,7 +16,7 @@ import numpy as np
 from .....graph.geometry import Geometry
 from .....graph.node import Signature
 from ...llvm.build import Function, Module, Value
-from ...llvm.code import kernel
+from ...llvm.compiling.code import kernel
 from ...llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, Dtype, literal, register_type
 from ...movement.spaces import Nest, Space, fused, rank_for, split
 from ...plan import Call, Plan, Template, Words

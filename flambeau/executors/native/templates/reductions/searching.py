@@ -8,7 +8,7 @@ from .....graph.geometry import Geometry
 from .....graph.node import Signature
 from ...arguments import Argument, registers, words
 from ...llvm.build import Function, Module
-from ...llvm.code import kernel
+from ...llvm.compiling.code import kernel
 from ...llvm.emitter import FLOAT32, FLOAT64, INT32, INT64, Dtype, memory_type
 from ...plan import Call, Plan, Template
 from ...quantity import whole

@@ -22,7 +22,7 @@ import numpy as np
 
 from .....graph.node import Signature
 from ...llvm.build import Function, Module
-from ...llvm.code import kernel
+from ...llvm.compiling.code import kernel
 from ...llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, element
 from ...movement.spaces import Nest, Space, fused, rank_for, split
 from ...plan import Call, Plan, Template, Words

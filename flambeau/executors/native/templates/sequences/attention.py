@@ -14,8 +14,8 @@ from ...attention.backward import BACKWARD, STATISTICS, backward_text
 from ...attention.forward import FORWARD, forward_text
 from ...attention.row import ROW, row_text
 from ...attention.tiles import KEYS, ROWS
-from ...llvm.code import kernel, kernels
-from ...llvm.effort import Effort
+from ...llvm.compiling.code import kernel, kernels
+from ...llvm.compiling.effort import Effort
 from ...llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype
 from ...movement.spaces import EVEN
 from ...plan import Call, Plan, Words

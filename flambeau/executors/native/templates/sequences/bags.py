@@ -8,7 +8,7 @@ from __future__ import annotations
 from .....graph.geometry import Geometry
 from .....graph.node import Signature
 from ...llvm.build import Function, Module, Variable
-from ...llvm.code import kernel
+from ...llvm.compiling.code import kernel
 from ...llvm.emitter import INT32, INT64, memory_type
 from ...plan import Call, Plan, Words
 from ...vectors import Elements, arithmetic, elements

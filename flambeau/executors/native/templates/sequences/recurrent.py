@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from ..... import dtypes
 from .....graph.geometry import Geometry, contiguous
 from .....graph.node import Signature
+from ...llvm.compiling.machine import machine
 from ...llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype
-from ...llvm.machine import machine
 from ...plan import Call, Plan, Words
 from ...products.microkernel import tile_of
 from ...products.packing import padded

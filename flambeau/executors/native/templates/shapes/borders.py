@@ -12,7 +12,7 @@ from itertools import product
 from .....graph.node import Signature
 from ....borders import border_runs
 from ...llvm.build import Module
-from ...llvm.code import kernel
+from ...llvm.compiling.code import kernel
 from ...llvm.emitter import element
 from ...movement.copying import Place, define_run, pointers, words_of
 from ...movement.spaces import Nest, fused, rank_for, split

@@ -6,7 +6,7 @@ import numpy as np
 
 from .....graph.node import Signature
 from ...llvm.build import Function, Module
-from ...llvm.code import kernel
+from ...llvm.compiling.code import kernel
 from ...llvm.emitter import (
     BFLOAT16,
     FLOAT16,

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from .....graph.geometry import Geometry
 from .....graph.node import Signature
 from ...llvm.build import Module
-from ...llvm.code import kernel
+from ...llvm.compiling.code import kernel
 from ...movement.copying import Place, copied, define_run, define_run_past
 from ...movement.past import copy_goes_past
 from ...movement.spaces import ALIGNED, fused, tasks_for

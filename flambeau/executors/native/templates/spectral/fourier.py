@@ -18,10 +18,10 @@ from .....graph.geometry import Geometry
 from .....graph.node import Signature
 from .....graph.strides import row_major_strides
 from ...llvm.build import Module
-from ...llvm.code import kernel
+from ...llvm.compiling.code import kernel
+from ...llvm.compiling.machine import machine
 from ...llvm.emitter import FLOAT32, FLOAT64, Dtype
 from ...llvm.floats import Floats
-from ...llvm.machine import machine
 from ...movement.spaces import fused
 from ...plan import Call, Plan, Template, Words
 from .fourier_reals import (

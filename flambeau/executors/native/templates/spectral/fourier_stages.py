@@ -15,7 +15,7 @@ import math
 from ...draws.one_by_one import library
 from ...llvm.build import Function, Module
 from ...llvm.emitter import FLOAT64, Dtype, register_type
-from ...llvm.expression import Expression, convert
+from ...llvm.expressions.expression import Expression, convert
 from ...llvm.floats import Floats
 
 RADICES = (4, 2, 3, 5)

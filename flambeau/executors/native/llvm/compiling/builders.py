@@ -19,7 +19,7 @@ import threading
 import zlib
 from typing import TYPE_CHECKING
 
-from ....config import settings
+from .....config import settings
 from . import dumping
 from .effort import Effort
 from .machine import machine

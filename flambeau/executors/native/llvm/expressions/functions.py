@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
+from ..compiling.machine import machine
+from ..emitter import FLOAT32, FLOAT64, INT32, INT64, Dtype, Unsupported
 from . import coefficients as table
-from .emitter import FLOAT32, FLOAT64, INT32, INT64, Dtype, Unsupported
 from .expression import Expression, bits_of, chosen, compare, constant, convert, is_float, select
-from .machine import machine
 
 Function = Callable[..., Expression]
 

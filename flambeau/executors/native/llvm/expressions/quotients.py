@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..emitter import FLOAT64, INT64, Unsupported
 from .called import called, remainder
-from .emitter import FLOAT64, INT64, Unsupported
 from .expression import Expression, bits_of, compare, constant, convert, is_float, pair, select
 from .functions import absolute, copysign, fma, signed
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ...interpreter.polynomials import HIGHEST, family_of
-from .build import Function
-from .called import called, value
-from .emitter import FLOAT32, FLOAT64, Unsupported
-from .expression import Expression, compare, constant, convert, pair, select
+from ....interpreter.polynomials import HIGHEST, family_of
+from ..build import Function
+from ..emitter import FLOAT32, FLOAT64, Unsupported
+from ..expressions.called import called, value
+from ..expressions.expression import Expression, compare, constant, convert, pair, select
 
 
 def orthogonal(x: Any, n: Any, family: str) -> Expression:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 
-from ...interpreter import coefficients as shared
-from ...interpreter.special import DIGAMMA, STIRLING, TRIGAMMA
-from .expression import Expression, compare, constant, select
-from .functions import absolute, at_least, at_most, copysign, fma, horner, in_double, log
+from ....interpreter import coefficients as shared
+from ....interpreter.special import DIGAMMA, STIRLING, TRIGAMMA
+from ..expressions.expression import Expression, compare, constant, select
+from ..expressions.functions import absolute, at_least, at_most, copysign, fma, horner, in_double, log
 
 _SHIFT = 8.0        # asymptotic series are used from here on
 _LOG_PI = math.log(math.pi)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..emitter import BOOL, INT64, Dtype, Unsupported
 from .elements import rounded
-from .emitter import BOOL, INT64, Dtype, Unsupported
 from .expression import Expression, compare, constant, convert, select
 from .functions import absolute, exp, exp_of_negative, log, log_of_normal
 

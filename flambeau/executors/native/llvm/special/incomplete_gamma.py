@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from .build import Function
-from .called import called, value
-from .emitter import FLOAT32, FLOAT64
-from .expression import Expression, compare, constant, convert, select
-from .functions import absolute, exp, log
+from ..build import Function
+from ..emitter import FLOAT32, FLOAT64
+from ..expressions.called import called, value
+from ..expressions.expression import Expression, compare, constant, convert, select
+from ..expressions.functions import absolute, exp, log
 from .gamma import lgamma
 
 _TERMS = 2000

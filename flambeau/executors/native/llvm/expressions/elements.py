@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .emitter import BOOL, FLOAT16, FLOAT32, FLOAT64, Unsupported, register_type
+from ..emitter import BOOL, FLOAT16, FLOAT32, FLOAT64, Unsupported, register_type
 from .expression import Expression, arithmetic, chosen, compare, constant, convert, is_float, pair, select
 from .functions import absolute, copysign
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .emitter import BFLOAT16, BOOL, FLOAT16, Dtype, Emitter, Unsupported, literal, register_type
+from ..emitter import BFLOAT16, BOOL, FLOAT16, Dtype, Emitter, Unsupported, literal, register_type
 
 _FLOAT_ORDER = {"<": "olt", "<=": "ole", ">": "ogt", ">=": "oge", "==": "oeq", "!=": "une"}
 _SIGNED_ORDER = {"<": "slt", "<=": "sle", ">": "sgt", ">=": "sge", "==": "eq", "!=": "ne"}

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ...interpreter import coefficients as table
+from ....interpreter import coefficients as table
+from ..emitter import FLOAT32, FLOAT64, Unsupported
+from ..expressions.expression import Expression, compare, constant, convert, select
+from ..expressions.functions import absolute, at_least, at_most, exp, horner, log, odd, wide
 from .circle import quadrant, sine_of
-from .emitter import FLOAT32, FLOAT64, Unsupported
-from .expression import Expression, compare, constant, convert, select
-from .functions import absolute, at_least, at_most, exp, horner, log, odd, wide
 
 # --- modified -----------------------------------------------------------------------------------------------
 

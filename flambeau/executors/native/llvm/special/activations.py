@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..expressions.elements import maximum, where
+from ..expressions.expression import Expression, compare, constant, select
+from ..expressions.functions import absolute
 from .elementary import exp, log1p, normal_slope, sigmoid, tanh, times_normal
-from .elements import maximum, where
-from .expression import Expression, compare, constant, select
-from .functions import absolute
 
 _SQRT_2_PI = math.sqrt(2 / math.pi)
 _CUBE = 0.044715

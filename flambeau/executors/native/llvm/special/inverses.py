@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 
-from . import coefficients as table
-from .circle import quadrant, sine_of
-from .emitter import FLOAT32, FLOAT64, Unsupported
-from .expression import Expression, compare, constant, convert, select
-from .functions import (
+from ..emitter import FLOAT32, FLOAT64, Unsupported
+from ..expressions import coefficients as table
+from ..expressions.expression import Expression, compare, constant, convert, select
+from ..expressions.functions import (
     Function,
     absolute,
     copysign,
@@ -22,6 +21,7 @@ from .functions import (
     signed,
     wide,
 )
+from .circle import quadrant, sine_of
 
 # --- angles -------------------------------------------------------------------------------------------------
 

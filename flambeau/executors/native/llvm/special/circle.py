@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from functools import cache
 
-from . import coefficients as table
-from .emitter import FLOAT32, FLOAT64, INT32, Unsupported, literal
-from .expression import Expression, bits_of, compare, constant, convert, select
-from .functions import absolute, fma, horner, nearest, shifted_bits
+from ..emitter import FLOAT32, FLOAT64, INT32, Unsupported, literal
+from ..expressions import coefficients as table
+from ..expressions.expression import Expression, bits_of, compare, constant, convert, select
+from ..expressions.functions import absolute, fma, horner, nearest, shifted_bits
 
 
 @cache

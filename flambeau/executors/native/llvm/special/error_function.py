@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ...interpreter import coefficients as shared
-from . import coefficients as table
-from .emitter import FLOAT32
-from .expression import Expression, bits_of, compare, constant, select
-from .functions import (
+from ....interpreter import coefficients as shared
+from ..emitter import FLOAT32
+from ..expressions import coefficients as table
+from ..expressions.expression import Expression, bits_of, compare, constant, select
+from ..expressions.functions import (
     absolute,
     at_least,
     at_most,

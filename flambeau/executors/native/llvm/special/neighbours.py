@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .expression import Expression, bits_of, compare, constant, select
-from .functions import copysign, format_of
+from ..expressions.expression import Expression, bits_of, compare, constant, select
+from ..expressions.functions import copysign, format_of
 
 
 def nextafter(x: Expression, y: Expression) -> Expression:

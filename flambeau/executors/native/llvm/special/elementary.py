@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..expressions import functions as exact
+from ..expressions.elements import maximum, minimum, unordered
+from ..expressions.expression import Expression, compare, constant, pair, select
 from . import bessel, circle, error_function, incomplete_gamma, inverses, neighbours
-from . import functions as exact
 from . import gamma as gamma_functions
-from .elements import maximum, minimum, unordered
-from .expression import Expression, compare, constant, pair, select
 
 
 def _expensive(function: Any) -> Any:

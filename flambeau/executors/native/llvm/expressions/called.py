@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from .build import Function, Variable
-from .emitter import FLOAT64
+from ..build import Function, Variable
+from ..emitter import FLOAT64
 from .expression import Expression, compare, select
 from .functions import absolute, fma
 

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from .... import sources
-from ....devices import device
-from ....dtypes import dtype
-from ....graph.geometry import Geometry
-from ....graph.node import Signature
-from ....graph.operator import Operator
-from ....graph.recent import Recent
+from ..... import sources
+from .....devices import device
+from .....dtypes import dtype
+from .....graph.geometry import Geometry
+from .....graph.node import Signature
+from .....graph.operator import Operator
+from .....graph.recent import Recent
 from . import disk, dumping
 from .machine import machine
 

@@ -1,0 +1,1 @@
+"""Special functions and inverse functions of expressions, and activations."""
