@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import dtypes
-from ...executors.interpreter import factorizations
+from ...executors.interpreter import exponential
 from ...graph.geometry import Geometry, contiguous
 from ...tensor import Tensor, check_dim, record, record_one, record_pair
 from ...tensor.warned import warn_once
@@ -73,7 +73,7 @@ def _matrix_power(input: Tensor, n: int) -> Tensor:
     compute=lambda operands: arithmetic_dtype(operands[0].dtype),
 )
 def MATRIX_EXP(m: Any, A: Any) -> Any:
-    return factorizations.matrix_exp(A)
+    return exponential.matrix_exp(A)
 
 
 @MATRIX_EXP.derivative("A", keeps="A")
