@@ -21,6 +21,7 @@ from .packing import PACK_NUMBERS, PACK_POINTERS, pack_module
 from .packing_pairs import pair_module
 from .problem import Phase, Problem, Tensor, Three, joined
 from .staging import WIDTH
+from .tiles import DIRECT, is_covered
 from .winograd import Winograd, winograd_of
 
 # Bytes of V that a task should have: with a panel of weights they fill the second cache.
@@ -105,10 +106,11 @@ class Blocking:
         step = w.results if w else 1
         lines, rows, cells = (max(p.grid[d] for p in problem.phases) for d in range(3))
         self.grid: Three = (-(-lines // step), rows, -(-cells // step))
-        self._cut(problem, e, step)
+        self._cut(problem, e, step, mode)
 
-    def _cut(self, problem: Problem, e: Elements, step: int) -> None:
-        wanted = max(48, min(240, BUDGET // (self.depth * WIDTH * e.staged_size)))
+    def _cut(self, problem: Problem, e: Elements, step: int, mode: str) -> None:
+        held = 2 * self.blocks if mode in DIRECT else self.depth    # of a pixel: V, or the staged image
+        wanted = max(48, min(240, BUDGET // (held * WIDTH * e.staged_size)))
         self.images, self.chunks, lines = share_out(problem.batch, self.grid, wanted)
         self.lines = lines * step
         self.rows = self.images * lines * self.grid[1] * self.grid[2]
@@ -129,6 +131,7 @@ def product_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometr
     tile = tile_for(e)
     products = problem.products
     problem, zeros = without_empty(joined(problem) or problem if mode == "winograd_doubled" else problem)
+    mode = _direct(problem, tile) if mode == "taps" else mode
     blocking = Blocking(problem, e, tile, mode)
     packing = _packing_call(problem, e, tile, operands[1], blocking, volume, mode, turned)
     main = _main_call(problem, e, tile, operands, blocking, mode, zeros)
@@ -138,6 +141,13 @@ def product_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometr
     size = problem.groups * blocking.panels * depth * tile.columns * e.width
     moved = sum(g.numel * g.dtype.itemsize for g in operands if g is not None)
     return Plan([packing, main], workspace=size, flops=2.0 * products, traffic=float(2 * moved))
+
+
+def _direct(problem: Problem, tile: Tile) -> str:
+    """The mode of tiles that read the staged image, where those of a line have no more pixels than it."""
+    if all(is_covered(tile, phase.grid[2]) for phase in problem.phases):
+        return next((mode for mode, step in DIRECT.items() if step == problem.step[2]), "taps")
+    return "taps"
 
 
 class _Zeros(NamedTuple):
@@ -170,7 +180,8 @@ def _packing_call(problem: Problem, e: Elements, tile: Tile, weight: Geometry, b
         taps = [c * step_in + tap for c in range(channels) for tap in taps]
         taps += [-1] * (blocking.padded * (2 if isinstance(e, Pairs) else 1) - len(taps))
         channels = padded = 1
-    how = mode if winograd_of(mode) else "run" if 1 < volume <= e.lanes and mode == "taps" else "taps"
+    is_run = 1 < volume <= e.lanes and mode in ("taps", *DIRECT)
+    how = mode if winograd_of(mode) else "run" if is_run else "taps"
     beside = beside_in(problem) if mode != "narrow" and how != "run" else "taps"
     run = max(1, min(padded, (1 << 14) // max(1, len(taps) * tile.columns)))
     pairs = isinstance(e, Pairs)
@@ -202,7 +213,8 @@ class _Scratch:
         m_size = self.m_step * (w.elements**2 if w else 1)
         p_size = (w.results**2 * b.rows + e.lanes) * tile.columns if w else 0
         self.v_at = rounded(window * e.staged_size, 64)
-        self.m_at = self.v_at + rounded(b.depth * self.v_step * e.staged_size, 64)
+        v_size = b.depth * self.v_step if mode not in DIRECT else 0
+        self.m_at = self.v_at + rounded(v_size * e.staged_size, 64)
         self.p_at = self.m_at + rounded(m_size * e.width, 64)
         self.size = self.p_at + p_size * e.width + 64 * WIDTH
 
@@ -221,7 +233,8 @@ def _main_call(problem: Problem, e: Elements, tile: Tile,
     scratch = _Scratch(e, tile, b, mode, window.pixels)
     tap_step = b.padded * tile.columns if mode != "narrow" else 0
     columns = rounded(b.blocks * b.width, e.lanes)
-    table, u_panel = _phase_table(problem, mode, tap_step, (columns, *window.extents[1:]))
+    table, u_panel = _phase_table(problem, mode, tap_step, (columns, *window.extents[1:]),
+                                  [block * scratch.block for block in range(b.blocks)])
     packed_panel = b.padded * tile.columns if mode == "narrow" else w.weights**2 * tap_step if w else u_panel
     walk = pieces("in", e, problem.source, problem.extents, b.images, b.chunks == 1)
     # Each step of a panel asks for a line.
@@ -268,8 +281,11 @@ def is_merged(problem: Problem, winograd: Winograd | None) -> bool:
 
 
 def _phase_table(problem: Problem, mode: str, tap_step: int,
-                 staged: tuple[int, int, int]) -> tuple[list[int], int]:
-    """The table of phases and their taps, and how many packed elements a panel has."""
+                 staged: tuple[int, int, int], blocks: list[int]) -> tuple[list[int], int]:
+    """The table of phases and their taps, and how many packed elements a panel has.
+
+    ``blocks``: where those of channels begin in the staged image.
+    """
     columns, staged_b, staged_w = staged
     heads: list[int] = []
     tails: list[int] = []
@@ -279,6 +295,8 @@ def _phase_table(problem: Problem, mode: str, tap_step: int,
         count = len(phase.taps)
         entries = narrow_taps(problem, phase, columns) if mode == "narrow" else [
             (tap.offset[0] * staged_b + tap.offset[1]) * staged_w + tap.offset[2] for tap in phase.taps]
+        if mode in DIRECT:
+            entries = [entry + block for entry in entries for block in blocks]
         heads += [1 if mode == "narrow" else count, at + len(tails), u, phase.target, *phase.grid]
         tails += entries
         u += count * tap_step

@@ -19,7 +19,6 @@ from ..llvm.build import Function, Module
 from ..products.microkernel import Accumulators, Tile, accumulate, local_array
 from ..vectors import Elements, arithmetic, kept, transposed
 from .ahead import AHEAD_NUMBERS, Ahead, Walks
-from .kernel import rows_of_long_tiles, short_rows
 from .staging import (
     FILL_NUMBERS,
     NARROW_NUMBERS,
@@ -32,6 +31,7 @@ from .staging import (
     stage,
     transform_tiles,
 )
+from .tiles import rows_of_long_tiles, short_rows
 from .winograd import Tiles, Winograd, flipped, transform, weight_of, winograd_of
 
 THERE = "there"

@@ -1,10 +1,10 @@
 """The kernel of forward convolutions and of gradients by the input: products of staged pixels with weights.
 
 A task takes a part of the grid of results (some images, or some rows of one) and a share of the panels of
-output channels. It stages the part of the source that it needs (``staging.py``), fills V with a
-row of channels for each pixel and tap, and multiplies by packed weights with the register-tiled microkernel,
-pixels being the rows and output channels the columns of its tiles. A panel of results, M[pixel][channels], is
-transposed to the target at once, while it is in the cache.
+output channels. It stages the part of the source that it needs (``staging.py``), fills V with a row of
+channels for each pixel and tap (or reads them where they are staged), and multiplies by packed weights with
+the register-tiled microkernel (``tiles.py``), pixels being the rows and output channels the columns of its
+tiles. A panel of results, M[pixel][channels], is transposed to the target at once, while it is in the cache.
 
 For kernels of 3 x 3 and strides 1 and 2 there is Winograd's way (``winograd.py``): the sums over
 channels are a matrix product for each element of a tile, and the transforms combine vectors of channels.
@@ -17,22 +17,21 @@ import functools
 from ..arguments import Registers, entry, registers
 from ..llvm.build import Function, Module
 from ..llvm.lanes import shuffle
-from ..products.ahead import Beyond
-from ..products.microkernel import Accumulators, Tile, accumulate
-from ..vectors import Elements, Pairs, arithmetic, kept, transposed
-from .ahead import AHEAD_NUMBERS, Ahead, Walks
+from ..products.microkernel import Tile
+from ..vectors import Elements, arithmetic, kept, transposed
+from .ahead import AHEAD_NUMBERS, Ahead
 from .staging import (
     FILL_NUMBERS,
     NARROW_NUMBERS,
     NARROW_STEPS,
     STAGE_NUMBERS,
-    WIDTH,
     Part,
     fill_narrow,
     fill_taps,
     fill_tiles,
     stage,
 )
+from .tiles import Products
 from .winograd import Tiles, transform, weight_of, winograd_of
 
 POINTERS = ("source", "packed", "bias", "target")
@@ -42,27 +41,20 @@ NUMBERS = (*STAGE_NUMBERS, *FILL_NUMBERS, *NARROW_NUMBERS, "narrow_width", "batc
            "phases", "merged", "between", "missing", "zero_lines", "zero_line", "asking", *AHEAD_NUMBERS)
 # Entries of a phase in the table, followed by taps.
 PHASE = ("taps", "taps_at", "u_at", "target_at", "grid_a", "grid_b", "grid_w")
-# How many blocks of channels a tile sums up before it lets go of its registers.
-DEPTH = 8
 # The ``step`` of results whose channels lie side by side in the target.
 CHANNELS = -1
-
-
-def short_rows(tile: Tile) -> Tile:
-    """The tile for a remainder of rows."""
-    return tile._replace(rows=max(2, 2 * tile.rows // 3))
 
 
 def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool, step: int) -> str:
     """Code of ``convolve``.
 
-    ``mode``: taps, pointwise (one tap that meets every pixel: V is the staged image), narrow (few channels),
-    or one of Winograd's. ``adjacent``: what lies side by side in the source. ``step``: how far apart
-    neighbouring results lie in the target: 1, 2, or 0 for any distance; ``CHANNELS`` where channels are
-    neighbours.
+    ``mode``: taps, direct (taps, but tiles read the staged image, ``tiles.py``), pointwise (one tap for
+    all pixels: V is the staged image), narrow (few channels), or one of Winograd's. ``adjacent``: what lies
+    side by side in the source. ``step``: how far apart neighbouring results lie in the target: 1, 2, or 0 for
+    any distance; ``CHANNELS`` where channels are neighbours.
     """
     module = Module()
-    tiles = {t.rows: _tile_function(module, e, t) for t in (tile, short_rows(tile))}
+    products = Products(module, e, tile, mode)
     with module.kernel("convolve") as f:
         a, ahead = registers(f, POINTERS, NUMBERS), Ahead(f)
         before = f.variable("i64", -1)
@@ -101,7 +93,7 @@ def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool
                         first = f.most(part["first_panel"], f.sub(part["last_panel"], a.asking))
                         with f.when(f.compare("eq", panel, first)):
                             ask()
-                    _multiply(f, a, e, tile, tiles, tiling, here, phase, panel, ahead)
+                    _multiply(f, a, e, products, tiling, here, phase, panel, ahead)
                     _deliver(f, a, e, tile, mode, here, phase, panel, bias, step)
     return module.text()
 
@@ -160,87 +152,27 @@ def _fill(f: Function, a: Registers, e: Elements, mode: str, adjacent: str, part
         fill_taps(f, a, e, f.scratch, part["v"], part, taps, phase["taps"])
 
 
-def _multiply(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int, Function],
-              tiling: Tiles | None, part: Part, phase: dict[str, str], panel: str, ahead: Ahead) -> None:
+def _multiply(f: Function, a: Registers, e: Elements, products: Products, tiling: Tiles | None, part: Part,
+              phase: dict[str, str], panel: str, ahead: Ahead) -> None:
     """The results of a panel."""
-    v, m = part["v"], part["m"]
+    v, m, tile = part["v"], part["m"], products.tile
     at = f.add(f.add(f.mul(part["group"], a.u_group), f.mul(panel, a.u_panel)), phase["u_at"])
-    u = f.at(a.packed, at, e.element)
+    u, blocks = f.at(a.packed, at, e.element), f.mul(phase["taps"], a.blocks)
+    if products.step:
+        taps = f.at(a.table, phase["taps_at"], "i64")
+        products.from_image(f, a, part, taps, blocks, (f.scratch, u, m), ahead)
+        return
     if not tiling:
-        _product(f, a, e, tile, tiles, part["pixels"], f.mul(phase["taps"], a.blocks), v, u, m,
-                 ahead)
+        products.from_v(f, a, part["pixels"], blocks, (v, u, m), ahead)
         return
     w = tiling.w
     with f.loop(0, w.elements**2) as i:
         block, (matrix, _) = f.mul(i, a.blocks), weight_of(f, w, i)
-        _product(f, a, e, tile, tiles, tiling.count(i), a.blocks, f.at(v, f.mul(block, a.v_step), e.element),
-                 f.at(u, f.mul(f.mul(matrix, a.blocks), f.mul(a.depth_each, tile.columns)), e.element),
-                 f.at(m, f.mul(i, a.m_step), e.element), ahead)
+        pointers = (f.at(v, f.mul(block, a.v_step), e.element),
+                    f.at(u, f.mul(f.mul(matrix, a.blocks), f.mul(a.depth_each, tile.columns)), e.element),
+                    f.at(m, f.mul(i, a.m_step), e.element))
+        products.from_v(f, a, tiling.count(i), a.blocks, pointers, ahead)
     _untile(f, a, e, tile, m, part["p"], part, tiling)
-
-
-# --- products -----------------------------------------------------------------------------------------------
-
-def _tile_function(module: Module, e: Elements, tile: Tile) -> Function:
-    """M (+)= V U for a tile: a sum over blocks of channels."""
-    parameters = [("ptr noalias", "%v"), ("ptr noalias", "%u"), ("ptr noalias", "%m"), *Walks.PARAMETERS,
-                  ("i64", "%blocks"), ("i64", "%v_step"), ("i64", "%depth"), ("i64", "%more"),
-                  ("i64", "%beyond")]
-    with module.helper(f"tile{tile.rows}", parameters) as f:
-        acc = Accumulators(f, tile)
-
-        def place(i: int, j: int) -> str:
-            return f.at("%m", i * tile.columns + j * tile.lanes, e.element)
-        with f.when(f.compare("ne", "%more", 0)):
-            for i in range(tile.rows):
-                for j in range(tile.vectors):
-                    acc.set(i, j, f.read(e.kind, place(i, j)))
-        size, pairs = f.mul("%depth", tile.columns), isinstance(e, Pairs)
-        walks = Walks(f, write=True)
-        with f.loop(0, "%blocks") as block:
-            accumulate(f, acc, "%depth", e.place(f, "%v", f.mul(block, "%v_step")),
-                       f.at("%u", f.mul(block, size), e.element), a_row=WIDTH // 2 if pairs else WIDTH,
-                       a_step=1, b_step=tile.columns, pairs=pairs, each=walks.step,
-                       beyond="%beyond")
-        walks.save()
-        for i in range(tile.rows):
-            for j in range(tile.vectors):
-                f.write(e.kind, acc.get(i, j), place(i, j))
-    return f
-
-
-def rows_of_long_tiles(f: Function, tile: Tile, rows: str) -> str:
-    """How many of some rows are left to whole tiles; short ones do the others.
-
-    A remainder takes one or two short tiles: 12 n + 4 = 12 (n - 1) + 8 + 8.
-    """
-    long, short = tile.rows, short_rows(tile).rows
-    remainder = f.rem(rows, long)
-    some = f.compare("sgt", remainder, 0)
-    little = f.emit(f"and i1 {some}, {f.compare('sle', remainder, 2 * short - long)}")
-    two = f.emit(f"and i1 {little}, {f.compare('sge', rows, long)}")
-    one = f.emit(f"and i1 {some}, {f.compare('sle', remainder, short)}")
-    whole = f.sub(rows, remainder)
-    up = f.mul(f.div(f.add(rows, long - 1), long), long)
-    return f.choose(two, "i64", f.sub(whole, long), f.choose(one, "i64", whole, up))
-
-
-def _product(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int, Function], pixels: str,
-             blocks: str, v: str, u: str, m: str, ahead: Ahead) -> None:
-    """M[pixel][columns] = V U for a panel. Some blocks of U at a time, so that they stay in the cache."""
-    short = short_rows(tile).rows
-    long = rows_of_long_tiles(f, tile, pixels)
-    with f.loop(0, f.most(blocks, 1), DEPTH) as block:
-        count = f.least(f.sub(blocks, block), DEPTH)
-        from_v = e.place(f, v, f.mul(block, a.v_step))
-        from_u = f.at(u, f.mul(f.mul(block, a.depth_each), tile.columns), e.element)
-        row = tile.columns * tile.itemsize
-        following = Beyond(f, f.mul(f.mul(count, a.depth_each), row), row)
-        for rows, start, stop in ((tile.rows, "0", long), (short, long, pixels)):
-            with f.loop(start, stop, rows) as pixel:
-                f.run(tiles[rows], e.place(f, from_v, f.mul(pixel, WIDTH)), from_u,
-                      f.at(m, f.mul(pixel, tile.columns), e.element), *ahead.states.values(), count, a.v_step,
-                      a.depth_each, block, following.next())
 
 
 # --- results ------------------------------------------------------------------------------------------------

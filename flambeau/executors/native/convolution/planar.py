@@ -26,8 +26,8 @@ from ..products.ahead import SECOND_CACHE
 from ..products.microkernel import Accumulators, Tile, spilled
 from ..products.packing import packer, padded_in_code
 from ..vectors import Elements, arithmetic, kept
-from .kernel import rows_of_long_tiles, short_rows
 from .planar_units import UNIT_NUMBERS, Units
+from .tiles import rows_of_long_tiles, short_rows
 
 FORWARD_POINTERS = ("source", "weight", "bias", "target")
 FORWARD_NUMBERS = (*UNIT_NUMBERS, "w_out", "w_group")

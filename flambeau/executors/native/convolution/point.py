@@ -25,9 +25,9 @@ from ..products.ahead import begin
 from ..products.microkernel import Accumulators, Tile, accumulate
 from ..vectors import Elements, pixels_apart, pixels_between
 from .ahead import AHEAD_NUMBERS, Ahead, Walks
-from .kernel import short_rows
 from .point_results import Late, begin_late, begins_line, parts_function, spread_function, store
 from .point_weights import Panels
+from .tiles import short_rows
 
 POINTERS = ("source", "packed", "bias", "target")
 # ``joined``: lines follow one another in the source; ``width``: of a line of the target, ``apart``: elements

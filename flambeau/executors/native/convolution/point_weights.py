@@ -7,7 +7,7 @@ from ..llvm.build import Function, Module
 from ..products.microkernel import Tile
 from ..products.packing import packer, padded_in_code
 from ..vectors import Elements
-from .kernel import rows_of_long_tiles, short_rows
+from .tiles import rows_of_long_tiles, short_rows
 
 PACK_POINTERS = ("weight", "packed")
 PACK_NUMBERS = ("w_group", "w_out", "w_in", "u_group", "panels", "outs", "depth")

@@ -24,8 +24,8 @@ from .gradient import (
     gradient_module,
 )
 from .grid import follow, rounded, share_out, window_of
-from .kernel import short_rows
 from .problem import Phase, Problem, Three
+from .tiles import is_covered
 from .winograd import winograd_of
 
 # Bytes of V that a chunk should have, and of sums that all ranges together may have.
@@ -63,13 +63,7 @@ def _lies_there(problem: Problem, e: Elements, tile: Tile) -> bool:
     rest = problem.outs % tile.columns
     return len(problem.phases[0].taps) == 1 and problem.positions[2] == 1 and is_merged(problem, None) \
         and e.itemsize == e.width and all(
-            _is_covered(tile, n * tile.columns + more) for n in range(tile.rows) for more in (0, rest))
-
-
-def _is_covered(tile: Tile, count: int) -> bool:
-    """Whether the tiles of so many rows have no more (``rows_of_long_tiles``)."""
-    remainder, short = count % tile.rows, short_rows(tile).rows
-    return remainder == 0 or remainder == short or (count > tile.rows and remainder + tile.rows == 2 * short)
+            is_covered(tile, n * tile.columns + more) for n in range(tile.rows) for more in (0, rest))
 
 
 class Blocking:
