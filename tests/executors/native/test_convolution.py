@@ -58,6 +58,14 @@ CASES: list[tuple[Any, ...]] = [
     ((2, 3, 9, 64), (12, 3, 7, 7), 2, 3),                   # and whole vectors of them
     ((5, 33, 17, 18), (35, 33, 3, 3), 1, 1),                # Winograd, F(4, 3)
 ]
+# Taps that are read where pixels are staged: lines fill tiles.
+DIRECT: list[tuple[Any, ...]] = [
+    ((2, 20, 4, 6, 16), (40, 20, 3, 3, 3), 1, 1),
+    ((2, 130, 9, 20), (35, 130, 5, 5), 1, 2),
+    ((2, 40, 3, 9, 24), (24, 40, 3, 3, 3), (1, 2, 2), 1),   # every other pixel
+    ((2, 20, 12, 26), (33, 20, 5, 5), 1, (5, 3)),           # lines that no tap meets
+    ((1, 36, 30), (40, 18, 7), 1, 2, 1, 2),
+]
 # Winograd with stride 2, where there are many pixels: also odd extents, several blocks and shares.
 HALVED: list[tuple[Any, ...]] = [
     ((32, 33, 16, 15), (40, 33, 3, 3), 2, 1),
@@ -192,20 +200,21 @@ def check_all(case: Any, arrays: list[Tensor], tolerance: float) -> None:
     check(gradient(case, 1), arrays, "convolution_weight", tolerance * math.sqrt(pixels))
 
 
-@pytest.mark.parametrize("case", [*CASES, *HALVED, *PLANES, BEHIND, *POINTS, *FEW, *DEPTHWISE], ids=str)
+@pytest.mark.parametrize("case", [*CASES, *DIRECT, *HALVED, *PLANES, BEHIND, *POINTS, *FEW, *DEPTHWISE],
+                         ids=str)
 def test_shapes(case: Any) -> None:
     check_all(case, operands(case), TOLERANCE)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(flambeau.float64, 1e-13), (flambeau.bfloat16, 1e-2),
                                                   (flambeau.float16, 2e-3)], ids=str)
-@pytest.mark.parametrize("case", [CASES[0], CASES[3], CASES[6], CASES[13], CASES[19], CASES[-1], HALVED[0],
-                                  POINTS[1], *FEW[:2], *DEPTHWISE[:2]], ids=str)
+@pytest.mark.parametrize("case", [CASES[0], CASES[3], CASES[6], CASES[13], CASES[19], CASES[-1], DIRECT[1],
+                                  HALVED[0], POINTS[1], *FEW[:2], *DEPTHWISE[:2]], ids=str)
 def test_element_types(case: Any, dtype: Any, tolerance: float) -> None:
     check_all(case, operands(case, dtype), tolerance)
 
 
-@pytest.mark.parametrize("case", [CASES[1], CASES[6], CASES[13], CASES[20], CASES[-1], HALVED[0],
+@pytest.mark.parametrize("case", [CASES[1], CASES[6], CASES[13], CASES[20], CASES[-1], DIRECT[1], HALVED[0],
                                   *POINTS[:2], *FEW[:2], DEPTHWISE[0]], ids=str)
 def test_views(case: Any) -> None:
     x, w, bias, g = operands(case)
@@ -282,10 +291,11 @@ def test_another_shape_compiles_nothing() -> None:
             results(function, arrays, "native")
         return {text for text in TEXTS if "@convolve" in text or "@pack_weights" in text
                 or "@add_up" in text or "@finish" in text or "@depthwise" in text}
-    # One of each way: Winograd's three, taps of strides 1 and 2, single taps (also of every other pixel, of
-    # small images, and of few output channels), few channels (in planes, or gathered), more taps than a
-    # vector has lanes, few results.
+    # One of each way: Winograd's three, taps of strides 1 and 2 (in V, or where they are staged), single taps
+    # (also of every other pixel, of small images, and of few output channels), few channels (in planes, or
+    # gathered), more taps than a vector has lanes, few results.
     for case in (CASES[0], CASES[-1], HALVED[0], CASES[6], ((2, 20, 3, 3), (20, 20, 3, 3)), CASES[9],
+                 ((2, 20, 13, 13), (40, 20, 3, 3), 2, 1), DIRECT[0], DIRECT[2],
                  ((4, 66, 5, 5), (35, 66, 1, 1), 2), ((3, 100, 9, 9), (16, 100, 1, 1)), *CASES[13:15],
                  CASES[-4], CASES[10], CASES[22], *POINTS[:2], *FEW[:2], *DEPTHWISE[:2]):
         known = run(case)
@@ -295,7 +305,7 @@ def test_another_shape_compiles_nothing() -> None:
 
 
 @pytest.mark.parametrize("case", [CASES[2], CASES[4], CASES[7], CASES[14], CASES[20], CASES[-5], CASES[-1],
-                                  HALVED[0], *POINTS[:2], *FEW[:2], *DEPTHWISE[:2]], ids=str)
+                                  DIRECT[0], HALVED[0], *POINTS[:2], *FEW[:2], *DEPTHWISE[:2]], ids=str)
 def test_the_same_bits_for_any_number_of_threads(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from flambeau.config import settings
     arrays = operands(case)

@@ -296,7 +296,8 @@ def _phase_table(problem: Problem, mode: str, tap_step: int,
         entries = narrow_taps(problem, phase, columns) if mode == "narrow" else [
             (tap.offset[0] * staged_b + tap.offset[1]) * staged_w + tap.offset[2] for tap in phase.taps]
         if mode in DIRECT:
-            entries = [entry + block for entry in entries for block in blocks]
+            entries = [number for tap, place in zip(phase.taps, entries) for block in blocks
+                       for number in (place + block, *tap.offset[:2])]
         heads += [1 if mode == "narrow" else count, at + len(tails), u, phase.target, *phase.grid]
         tails += entries
         u += count * tap_step

@@ -53,11 +53,23 @@ def rows_of_long_tiles(f: Function, tile: Tile, rows: str) -> str:
     return f.choose(two, "i64", f.sub(whole, long), f.choose(one, "i64", whole, up))
 
 
+# What tells a tile that reads the staged image where it is, and what lies outside of the source.
+_LINE = [("ptr noalias", "%taps"), ("i64", "%line_a"), ("i64", "%line_b"), ("i64", "%extent_a"),
+         ("i64", "%extent_b")]
+
+
+def _place(f: Function, number: str) -> tuple[str, str]:
+    """Where a block of a tap begins, and whether it meets lines of the source."""
+    place, *offsets = (entry(f, "%taps", f.add(f.mul(number, 3), i)) for i in range(3))
+    good = [f.compare("ult", f.add(f"%line_{x}", offset), f"%extent_{x}") for x, offset in zip("ab", offsets)]
+    return f.mul(place, WIDTH), f.emit(f"and i1 {good[0]}, {good[1]}")
+
+
 class _Piece(NamedTuple):
     """Some blocks: the first one, how many, their weights, and what tiles ask for beyond these."""
 
-    block: str
-    count: str
+    first: str
+    blocks: str
     u: str
     beyond: Beyond
 
@@ -72,9 +84,9 @@ class Products:
     def _function(self, module: Module, tile: Tile) -> Function:
         """M (+)= V U for a tile: a sum over blocks of channels, or over taps and these."""
         e, size = self.e, WIDTH // 2 if isinstance(self.e, Pairs) else WIDTH
-        places = ("ptr noalias", "%places") if self.step else ("i64", "%v_step")
+        places = _LINE if self.step else [("i64", "%v_step")]
         parameters = [("ptr noalias", "%v"), ("ptr noalias", "%u"), ("ptr noalias", "%m"), *Walks.PARAMETERS,
-                      ("i64", "%blocks"), places, ("i64", "%depth"), ("i64", "%more"), ("i64", "%beyond")]
+                      ("i64", "%blocks"), *places, ("i64", "%depth"), ("i64", "%more"), ("i64", "%beyond")]
         with module.helper(f"tile{tile.rows}", parameters) as f:
             acc = Accumulators(f, tile)
 
@@ -87,11 +99,12 @@ class Products:
             columns = f.mul("%depth", tile.columns)
             walks = Walks(f, write=True)
             with f.loop(0, "%blocks") as block:
-                at = f.mul(entry(f, "%places", block), WIDTH) if self.step else f.mul(block, "%v_step")
-                accumulate(f, acc, "%depth", e.place(f, "%v", at),
-                           f.at("%u", f.mul(block, columns), e.element), a_row=size * max(1, self.step),
-                           a_step=1, b_step=tile.columns, pairs=isinstance(e, Pairs), each=walks.step,
-                           beyond="%beyond")
+                at, inside = _place(f, block) if self.step else (f.mul(block, "%v_step"), "true")
+                with f.when(inside):
+                    accumulate(f, acc, "%depth", e.place(f, "%v", at),
+                               f.at("%u", f.mul(block, columns), e.element), a_row=size * max(1, self.step),
+                               a_step=1, b_step=tile.columns, pairs=isinstance(e, Pairs), each=walks.step,
+                               beyond="%beyond")
             walks.save()
             for i in range(tile.rows):
                 for j in range(tile.vectors):
@@ -104,12 +117,15 @@ class Products:
         v, u, m = pointers
         long = rows_of_long_tiles(f, self.tile, pixels)
         with self._pieces(f, a, blocks, u) as piece:
-            line = self.e.place(f, v, f.mul(piece.block, a.v_step)), m, pixels, long
-            self._line(f, a, piece, line, WIDTH, a.v_step, ahead)
+            line = self.e.place(f, v, f.mul(piece.first, a.v_step)), m, pixels, long
+            self._line(f, a, piece, line, WIDTH, [a.v_step], ahead)
 
     def from_image(self, f: Function, a: Registers, part: Part, taps: str, blocks: str,
                    pointers: tuple[str, str, str], ahead: Ahead) -> None:
-        """M of all lines of the grid; ``pointers``: the staged image, U and M; ``taps``: where each begins."""
+        """M of all lines of the grid; ``pointers``: the staged image, U and M; ``taps``: their table.
+
+        It has a place and the offsets by which taps leave the source: what they meet then is zero.
+        """
         x, u, m = pointers
         width = part["grid_w"]
         long = rows_of_long_tiles(f, self.tile, width)
@@ -121,7 +137,10 @@ class Products:
                           f.add(f.mul(row, part["p_a"]), f.mul(plane, part["p_b"])))
             line = (self.e.place(f, x, f.mul(at, WIDTH)),
                     f.at(m, f.mul(pixel, self.tile.columns), self.e.element), width, long)
-            self._line(f, a, piece, line, WIDTH * self.step, f.at(taps, piece.block, "i64"), ahead)
+            at_a = f.sub(f.add(part["first_a"], f.mul(row, a.step_a)), a.before_a)
+            at_b = f.sub(f.mul(plane, a.step_b), a.before_b)
+            places = [f.at(taps, f.mul(piece.first, 3), "i64"), at_a, at_b, a.extent_a, a.extent_b]
+            self._line(f, a, piece, line, WIDTH * self.step, places, ahead)
 
     @contextmanager
     def _pieces(self, f: Function, a: Registers, blocks: str, u: str) -> Iterator[_Piece]:
@@ -133,11 +152,11 @@ class Products:
             yield _Piece(block, count, from_u, Beyond(f, f.mul(f.mul(count, a.depth_each), row), row))
 
     def _line(self, f: Function, a: Registers, piece: _Piece, line: tuple[str, str, str, str], apart: int,
-              places: str, ahead: Ahead) -> None:
+              places: list[str], ahead: Ahead) -> None:
         """Pixels that lie ``apart``: where, and where their results do; how many, and those of long tiles."""
         e, (from_, to, pixels, long) = self.e, line
         for rows, start, stop in ((self.tile.rows, "0", long), (short_rows(self.tile).rows, long, pixels)):
             with f.loop(start, stop, rows) as pixel:
                 f.run(self._tiles[rows], e.place(f, from_, f.mul(pixel, apart)), piece.u,
                       f.at(to, f.mul(pixel, self.tile.columns), e.element), *ahead.states.values(),
-                      piece.count, places, a.depth_each, piece.block, piece.beyond.next())
+                      piece.blocks, *places, a.depth_each, piece.first, piece.beyond.next())
