@@ -78,7 +78,8 @@ def test_large(shape: tuple[int, int, int], dtype: Any) -> None:
           TOLERANCES[dtype])
 
 
-@pytest.mark.parametrize("shape", [(300, 260, 400), (100, 90, 3000), (41, 10, 1700), (53, 200, 3)])
+@pytest.mark.parametrize("shape", [(300, 260, 400), (100, 90, 3000), (41, 10, 1700), (53, 200, 3),
+                                   (40, 1024, 500), (128, 1040, 300)])
 @pytest.mark.parametrize("dtype", [flambeau.float32, flambeau.float64])
 @pytest.mark.parametrize("beta", [0, 0.5])
 def test_both_read_in_place(shape: tuple[int, int, int], dtype: Any, beta: float) -> None:
@@ -259,7 +260,7 @@ def test_another_shape_compiles_nothing() -> None:
     assert len(TEXTS) == before
 
 
-@pytest.mark.parametrize("shape", [(250, 310, 900), (100, 300, 200), (3, 900, 500)])
+@pytest.mark.parametrize("shape", [(250, 310, 900), (100, 300, 200), (3, 900, 500), (50, 1024, 600)])
 @pytest.mark.parametrize("transposed", [False, True])
 def test_threads_do_not_change_a_bit(shape: tuple[int, int, int], transposed: bool) -> None:
     m, n, k = shape

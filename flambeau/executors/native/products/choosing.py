@@ -32,6 +32,7 @@ IN_PLACE_RESULT = 1 << 20   # elements of a result of which tasks are such
 PAGES = 8 << 20         # bytes between the first and the last row of B that one can step through at will
 TILES = 5               # panels of A packed at once: while the first is used, four can be read ahead
 DIRECT_ROWS = 24        # up to so many rows, packing B costs more than reading it where it lies
+CROWDED_ROWS = 128      # and up to so many, adjacent ones, even where rows of B drive each other out
 
 # Looking up a member of an enumeration takes as long as several comparisons.
 _OWN, _DIRECT, _SHARED = Source
@@ -60,7 +61,9 @@ def chosen(m: int, n: int, k: int, items: int, a_row: int, a_column: int, b_row:
     shared = not direct and in_place is not _AT_ONCE and items < 4 \
         and flops >= (SHARED if m >= n else SHARED_WIDE)
     worth = flops / TASK if threads > 1 or flops >= SHARED else 1.0
-    most = (FINE_THREAD_TASKS if direct or shared else THREAD_TASKS) * threads
+    crowded = in_place is _AT_ONCE and falls_together(b_row, size_in_memory)     # a task reads whole lines
+    fine = shared or (direct and not crowded)
+    most = (FINE_THREAD_TASKS if fine else THREAD_TASKS) * threads
     wanted = min(most, max(min(FEW_TASKS, int(worth)), int(worth / 2)))
     wanted = -(-wanted // items) or 1
     unit = 4 if tile.rows % 4 == 0 else 2   # tiles of fewer rows cost little more than they compute
@@ -98,7 +101,7 @@ def _columns_in_place(m: int, n: int, k: int, row: int, rows: Rows, size: int) -
     if m <= DIRECT_ROWS:
         return k * abs(row) * size <= PAGES
     if rows is _AT_ONCE:
-        return not falls_together(row, size)
+        return m <= CROWDED_ROWS or not falls_together(row, size)
     return rows is _IN_BLOCKS and k * n * size <= IN_PLACE_BLOCK
 
 
