@@ -70,8 +70,9 @@ rule("value_selecting_reduction", "unfold_backward")(shifting((1,), (0,)))
 rule("unsafe_view")(shifting((), (0,)))
 rule("to_copy", "contiguous_copy", "frexp", "tril", "triu", "constant_pad_nd", "border_pad",
      "linalg_cholesky_ex", "linalg_det", "linalg_slogdet", "linalg_eigh", "linalg_eigvalsh", "linalg_eig",
-     "linalg_ldl_factor_ex", "linalg_lu_factor_ex", "linalg_matrix_exp", "linalg_qr", "geqrf",
-     "linalg_inv_ex", "linalg_svd", "linalg_svdvals", "lu_permutation", "cholesky_inverse")(shifting())
+     "linalg_eigvals", "linalg_ldl_factor_ex", "linalg_lu_factor_ex", "linalg_matrix_exp", "linalg_qr",
+     "geqrf", "linalg_inv_ex", "linalg_svd", "linalg_svdvals", "lu_permutation",
+     "cholesky_inverse")(shifting())
 rule("nan_to_num")(pointwise)
 
 

@@ -134,4 +134,5 @@ def _require(info: Array) -> None:
 
 det = _by_one_thread(np.linalg.det)
 eig = _by_one_thread(np.linalg.eig)
+eigvals = _by_one_thread(np.linalg.eigvals)
 slogdet = _by_one_thread(np.linalg.slogdet)

@@ -89,6 +89,12 @@ def _(ctx: Any, grads: Any, values: Tensor, V: Tensor) -> Any:
     return None if inner is None else record(SOLVE, (adjoint(V), inner @ adjoint(V)))[0]
 
 
+@operator("linalg_eigvals", lambda operands, attributes: _eig_geometry(operands, attributes)[0])
+def EIGVALS(m: Any, A: Any) -> Any:
+    """For what no gradient is asked for: these may come in another order than those of vectors."""
+    return m.linalg.eigvals(A)
+
+
 def _converged(results: Any, name: str) -> Any:
     """The results, once it is known that the iteration converged; a look."""
     try:
@@ -132,11 +138,11 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     return _hermitian(A, UPLO, "eigvalsh", EIGVALSH)
 
 
-def _general(A: Tensor, name: str) -> Any:
+def _general(A: Tensor, name: str, kind: Operator = EIG) -> Any:
     require_square(A, f"linalg.{name}", kernel="linalg_eig_out_cpu")
     if A.numel() and not np.isfinite(look(A, name, only_checks=True)).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
-    return _converged(record(EIG, (A,)), name)
+    return _converged(record(kind, (A,)), name)
 
 
 @api("linalg", out=True)
@@ -158,4 +164,6 @@ def eigvals(A: Tensor) -> Tensor:
     >>> torch.linalg.eigvals(torch.tensor([[0., -1.], [1., 0.]])).abs()
     tensor([1., 1.])
     """
-    return _general(A, "eigvals")[0]
+    if will_differentiate(A):
+        return _general(A, "eigvals")[0]
+    return _general(A, "eigvals", EIGVALS)

@@ -34,6 +34,23 @@ def test_eigenvalues(dtype: Any, uplo: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_eigenvalues_of_any_matrices(dtype: Any) -> None:
+    """Without vectors, where none are needed for a gradient."""
+    a = matrices(dtype, 3, 5, 5)
+    found, known = torch.linalg.eigvals(a), torch.linalg.eig(a)[0]
+    assert found.dtype == known.dtype == torch.complex128
+    for one, other in zip(found, known):
+        gaps = np.abs(one.numpy()[:, None] - other.numpy())
+        assert gaps.min(0).max() < 1e-12 and gaps.min(1).max() < 1e-12
+    x = a.clone().requires_grad_()
+    of_values, = torch.autograd.grad((torch.linalg.eigvals(x).abs() ** 3).sum(), x)
+    together, = torch.autograd.grad((torch.linalg.eig(x)[0].abs() ** 3).sum(), x)
+    assert torch.equal(of_values, together)
+    jacobian = torch.func.grad(lambda v: (torch.linalg.eigvals(v).abs() ** 3).sum())(a)
+    np.testing.assert_allclose(jacobian.numpy(), together.numpy(), 1e-12, 1e-12)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("shape", [(3, 4, 4), (5, 2), (2, 6)], ids=str)
 def test_singular_values(dtype: Any, shape: tuple[int, ...]) -> None:
     a = matrices(dtype, *shape)
