@@ -8,13 +8,16 @@ and some blocks of input channels. It walks through its range in chunks that fit
 its own part of the workspace; a second call adds the ranges in their order. So the result does not depend on
 who does what.
 
+Where lines are long enough (``direct``) there is no V: tiles read the pixels of a tap where they are staged,
+line by line, but none of lines outside of the source.
+
 Winograd's way is the forward one transposed (``winograd.py``): with the same tiles d, and tiles g
 of gradients, dW = G^T [sum of (A g A^T) . (B^T d B)] G.
 """
 
 from __future__ import annotations
 
-from ..arguments import Registers, registers
+from ..arguments import Registers, entry, registers
 from ..llvm.build import Function, Module
 from ..products.microkernel import Accumulators, Tile, accumulate, local_array
 from ..vectors import Elements, arithmetic, kept, transposed
@@ -51,7 +54,9 @@ def gradient_module(e: Elements, tile: Tile, mode: str, adjacent: str, adjacent_
     """
     module = Module()
     w, there = winograd_of(mode), adjacent_grad == THERE
-    tiles = {t.rows: _tile_function(module, e, t, there) for t in (tile, short_rows(tile))}
+    direct = mode == "direct"
+    tiles = {t.rows: _tile_function(module, e, t, _DIRECT if direct else _THERE if there else ())
+             for t in (tile, short_rows(tile))}
     with module.kernel("add_up") as f:
         a, ahead = registers(f, POINTERS, NUMBERS), Ahead(f)
         v, g, h = (f.at(f.scratch, at, "i8") for at in (a.v_at, a.g_at, a.h_at))
@@ -91,9 +96,12 @@ def gradient_module(e: Elements, tile: Tile, mode: str, adjacent: str, adjacent_
                 if there:
                     place = f.add(f.mul(part["first_image"], a.g_s_n), f.mul(part["grid_first"], a.g_s_a))
                     grads, pixels = e.at(f, grad, place), f.div(pixels, part["images"])
-                    a = a.replaced(images=part["images"])
-                _products(f, a, e, tile, tiles, (v, grads, sums), counts, pixels, outs, more, tiling,
-                          ahead, there)
+                if direct:
+                    pixels = part["grid_w"]
+                a = a.replaced(images=part["images"])
+                operands = f.scratch if direct else v, grads, sums
+                _products(f, a, e, tile, tiles, operands, counts, pixels, outs, more, tiling, ahead, there,
+                          part if direct else None)
     return module.text()
 
 
@@ -147,19 +155,31 @@ def _fill_grad_tiles(f: Function, a: Registers, e: Elements, g: str, h: str, par
 
 # --- products -----------------------------------------------------------------------------------------------
 
-def _tile_function(module: Module, e: Elements, tile: Tile, there: bool) -> Function:
-    """S (+)= G^T V for a tile: a sum over pixels, of each image if G is read where it lies."""
+# What else tiles are told that read G where it lies, or the pixels of a tap where they are staged: from where
+# to where lines meet the source, and how far they are apart in G and there, and pixels of a line.
+_THERE = ("images", "g_n", "g_c")
+_DIRECT = ("images", "first_a", "last_a", "first_b", "last_b", "g_n", "g_a", "g_b", "x_n", "x_a", "x_b",
+           "x_w")
+
+
+def _tile_function(module: Module, e: Elements, tile: Tile, others: tuple[str, ...]) -> Function:
+    """S (+)= G^T V for a tile: a sum over pixels; with ``others``, those of each image or line in turn."""
     parameters = [("ptr noalias", "%g"), ("ptr noalias", "%v"), ("ptr noalias", "%s"), *Walks.PARAMETERS,
-                  ("i64", "%pixels"), ("i64", "%more")]
-    if there:
-        parameters += [("i64", "%images"), ("i64", "%g_n"), ("i64", "%g_c")]
+                  ("i64", "%pixels"), ("i64", "%more"), *(("i64", f"%{name}") for name in others)]
     with module.helper(f"tile{tile.rows}", parameters) as f:
         acc = Accumulators(f, tile)
 
         def place(i: int, j: int) -> str:
             return f.at("%s", i * tile.columns + j * tile.lanes, e.element)
         walks = Walks(f, write=False)
-        if there:
+        if others is _DIRECT:
+            with f.loop(0, "%images") as n, f.loop("%first_a", "%last_a") as row, \
+                    f.loop("%first_b", "%last_b") as plane:
+                g, v = (f.add(f.mul(n, f"%{x}_n"), f.add(f.mul(row, f"%{x}_a"), f.mul(plane, f"%{x}_b")))
+                        for x in "gx")
+                accumulate(f, acc, "%pixels", f.at("%g", g, e.element), f.at("%v", v, e.element), a_row=1,
+                           a_step=tile.columns, b_step="%x_w", each=walks.step)
+        elif others:
             with f.loop(0, "%images") as image:
                 v = f.at("%v", f.mul(f.mul(image, "%pixels"), tile.columns), e.element)
                 accumulate(f, acc, "%pixels", e.at(f, "%g", f.mul(image, "%g_n")), v, a_row="%g_c", a_step=1,
@@ -180,7 +200,8 @@ def _tile_function(module: Module, e: Elements, tile: Tile, there: bool) -> Func
 
 def _products(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[int, Function],
               pointers: tuple[str, str, str], counts: tuple[str, str], pixels: str, outs: str, more: str,
-              tiling: Tiles | None, ahead: Ahead, there: bool) -> None:
+              tiling: Tiles | None, ahead: Ahead, there: bool, direct: Part | None) -> None:
+    """``direct``: where tiles read the staged image."""
     (v, grads, sums), (taps, all_blocks) = pointers, counts
     short, columns, w = short_rows(tile).rows, tile.columns, tiling.w if tiling else None
     # Staged gradients lie in panels; where they are read where they lie, tiles cross from one to the next.
@@ -188,6 +209,10 @@ def _products(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[in
     with f.loop(0, taps) as tap, f.loop(0, a.blocks) as block:
         k = f.add(f.mul(tap, a.blocks), block)
         from_v = f.at(v, f.mul(k, a.v_step), e.element)
+        others = [a.images, a.g_s_n, a.g_c] if there else []
+        if direct:
+            place, others = _lines_of(f, a, direct, tap, columns)
+            from_v = f.at(v, f.mul(f.add(place, f.mul(block, a.x_block)), columns), e.element)
         (matrix, shared), adding = weight_of(f, w, tap) if w else (tap, "false"), more
         if tiling:
             pixels = tiling.count(tap)
@@ -208,8 +233,23 @@ def _products(f: Function, a: Registers, e: Elements, tile: Tile, tiles: dict[in
                 with f.loop(start, stop, rows) as row:
                     place = f.at(to, f.mul(f.add(out, row), columns), e.element)
                     g = e.at(f, from_g, f.mul(row, a.g_c)) if there else f.at(from_g, row, e.element)
-                    more_counts = (a.images, a.g_s_n, a.g_c) if there else ()
-                    f.run(tiles[rows], g, from_v, place, *ahead.states.values(), pixels, adding, *more_counts)
+                    f.run(tiles[rows], g, from_v, place, *ahead.states.values(), pixels, adding, *others)
+
+
+def _lines_of(f: Function, a: Registers, part: Part, tap: str, columns: int) -> tuple[str, list[str]]:
+    """Where a tap begins in the staged image, and ``_DIRECT``: other lines meet nothing but zeros."""
+    place, *offsets = (entry(f, a.table, f.add(f.mul(tap, 3), i)) for i in range(3))
+    found = [a.images]
+    firsts = f.sub(part["first_a"], a.before_a), f.sub(0, a.before_b)
+    for x, first, offset in zip("ab", firsts, offsets):
+        first, step = f.add(first, offset), getattr(a, f"step_{x}")
+        for end in (0, getattr(a, f"extent_{x}")):
+            lines = f.div(f.add(f.most(f.sub(end, first), 0), f.sub(step, 1)), step)
+            found.append(f.least(lines, part[f"grid_{x}"]))
+    found += [f.mul(n, columns) for n in (a.g_x_n, a.g_x_a, a.g_x_b)]
+    found += [f.mul(f.mul(n, step), columns) for n, step in
+              ((a.x_n, 1), (a.x_a, a.step_a), (a.x_b, a.step_b), (1, a.step_w))]
+    return place, found
 
 
 # --- the sum of all ranges ----------------------------------------------------------------------------------

@@ -44,6 +44,8 @@ _TILE_COSTS = 8.0, 8.0, 13.0
 # Gradients that are read where they lie are read for each block of channels: where these are as narrow as
 # that, it costs what staging does.
 _NARROW_BLOCK = 16
+# Lines of as many pixels are read where they are staged; of fewer, tiles would begin anew too often.
+_LINE = 8
 
 
 @kernel("add_up", "convolution_gradient", effort=Effort.FEW)
@@ -79,6 +81,7 @@ class Blocking:
         self.columns = tile.columns
         self.blocks = -(-depth // self.columns)
         self.padded_outs = rounded(problem.outs, self.columns)
+        self.direct = mode == "direct"
         step = w.results if w else 1
         self.sum_block = self.padded_outs * self.columns
         self.sum_range = self.matrices * self.blocks * self.sum_block
@@ -120,6 +123,8 @@ class Blocking:
         filling, staging, adding = _TILE_COSTS if tiles else _COSTS
         if self.there and self.columns > _NARROW_BLOCK:
             staging = 0.0
+        if self.direct:     # each pixel is staged once
+            filling = staging / self.taps
         for blocks in {-(-self.blocks // n) for n in (1, 2, 4, 8)}:
             for slice_ in {min(self.padded_outs, n) for n in (64, 128, 256, 512)}:
                 if tiles:
@@ -127,7 +132,8 @@ class Blocking:
                     room = min(_TILES // self.taps, _ELEMENT) // e.width // (inner + slice_)
                 else:
                     inner = self.taps * blocks * self.columns
-                    room = (_TOGETHER // e.width - inner * slice_) // (2 * inner + slice_)
+                    held = 2 * inner // self.taps if self.direct else 2 * inner
+                    room = (_TOGETHER // e.width - inner * slice_) // (held + slice_)
                 pixels = max(16, min(256, room))
                 cost = filling / slice_ + staging / inner + adding / pixels
                 if cost < least:
@@ -144,6 +150,8 @@ def weight_plan(problem: Problem, dtype: Any, grad: Geometry, x: Geometry, resul
     """
     e = elements(dtype)
     tile = tile_for(e)
+    if mode == "taps" and problem.phases[0].grid[2] >= _LINE:
+        mode = "direct"
     b = Blocking(problem, e, tile, mode)
     calls = [_sum_call(problem, e, (grad, x), b, mode), _finish_call(problem, e, b, result, mode)]
     size = b.ranges * problem.groups * b.sum_range * e.width
@@ -162,7 +170,8 @@ class _Scratch:
         self.h_step = b.rows * columns + 5 * e.lanes
         blocks = b.slice // columns
         self.v_at = rounded(window * e.width, 64)
-        self.g_at = self.v_at + rounded((b.taps * b.blocks_each * self.v_step + columns) * e.width, 64)
+        v_size = 0 if b.direct else b.taps * b.blocks_each * self.v_step
+        self.g_at = self.v_at + rounded((v_size + columns) * e.width, 64)
         self.h_at = self.g_at + rounded((blocks * b.images * of_gradient + e.lanes) * columns * e.width, 64)
         self.size = self.h_at + ((w.elements**2 * blocks * self.h_step + 2 * columns) * e.width if w else 0)
 
@@ -215,6 +224,8 @@ def _sum_call(problem: Problem, e: Elements, operands: tuple[Geometry, Geometry]
     _, staged_b, staged_w = window.extents
     table = narrow_taps(problem, phase, b.blocks * columns) if mode == "narrow" else [
         (tap.offset[0] * staged_b + tap.offset[1]) * staged_w + tap.offset[2] for tap in phase.taps]
+    if b.direct:
+        table = [number for tap, place in zip(phase.taps, table) for number in (place, *tap.offset[:2])]
     function = _add_up(e.name, mode, adjacent_of(problem, mode), adjacent_grad)
     return Call(function, words(POINTERS, NUMBERS, given, table), b.tasks, scratch=scratch.size)
 
