@@ -149,7 +149,7 @@ def test_another_cpu() -> None:
 import flambeau as torch
 F = torch.nn.functional
 torch.manual_seed(0)
-for shape in ((2, 3, 40, 24), (1, 2, 130, 32), (1, 4, 3, 20)):
+for shape in ((2, 3, 40, 24), (1, 2, 130, 32), (1, 4, 3, 20), (2, 16, 40, 32)):
     for options in ({}, {"is_causal": True}):
         x = [torch.randn(*shape) for _ in range(4)]
         found = []
@@ -192,6 +192,17 @@ def test_grouped_heads(lead: tuple[int, ...], queries: int, keys: int) -> None:
         grouped = F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
         repeated = F.scaled_dot_product_attention(q, k.repeat_interleave(3, -3), v.repeat_interleave(3, -3))
         assert flambeau.equal(grouped, repeated)
+
+
+@pytest.mark.parametrize(("queries", "keys"), [(70, 70), (70, 40), (40, 100), (200, 131)])
+@pytest.mark.parametrize("group", [1, 2])
+def test_one_task_for_all_blocks_of_a_head(queries: int, keys: int, group: int) -> None:
+    """Its last block adds to the gradients of keys and values on the way to the results."""
+    flambeau.manual_seed(0)
+    q, g = (flambeau.randn(2, queries, 16 * group, 32).transpose(1, 2) for _ in range(2))
+    k, v = (flambeau.randn(2, keys, 16, 32).transpose(1, 2) for _ in range(2))
+    for causal in (False, True):
+        check(gradients(is_causal=causal, enable_gqa=group > 1), [q, k, v, g], BACKWARD, 3e-5)
 
 
 def test_memory_layout() -> None:

@@ -16,7 +16,8 @@ factor 1 / (1 - probability). Weights that are dropped are held as -p until dS i
 
 A task has some blocks of queries of one head, or of all heads that share their keys and values, and adds up
 dK and dV in memory of its own. If the head of keys has other tasks, the kernel ``attention_gather`` sums
-theirs in the order of tasks. What has one summand (``direct``) is written into the results at once.
+theirs in the order of tasks. What has one summand (``direct``) is written into the results at once, and a
+last summand is added on the way there (``direct.last``).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ SCRATCH = ("query", "grad", "key", "value", "query_t", "grad_t", "scores", "grad
            "statistics", "mask", "mask_t", "sums")
 BACKWARD = Names(("grad", "query", "key", "value", "mask", "kept"),
                  ("grad_query", "grad_key", "grad_value"), ("shares",),
-                 (*SIZES, "alone", "share", "direct.keys", "direct.query"), SCRATCH)
+                 (*SIZES, "alone", "share", "direct.keys", "direct.last", "direct.query"), SCRATCH)
 _SUMMED = ("grad_key", "depth"), ("grad_value", "width")
 # Statistics of a block, each for all lanes.
 TOP, SUM, INNER, STATISTICS = range(4)
@@ -67,9 +68,10 @@ def backward_text(storage: Dtype, compute: Dtype) -> str:
                 following = f.mul(f.add(block, w["chunks"]), parts.width)
                 bring_later_keys(w, shared, following)
                 ahead = needed_next(w, head, following, ("query", "grad"), shared_next)
-                sums.bring(f.compare("sge", following, w["queries"]))
+                first = f.mul(block, parts.width)
+                sums.go_to(f.compare("eq", f.add(member, 1), w["group"]), first)
                 begun = f.compare("sgt", f.add(member, f.sub(block, start)), 0)
-                _Block(w, head, f.mul(block, parts.width), k, v, sums, begun, ahead).run()
+                _Block(w, head, first, k, v, sums, begun, ahead).run()
             sums.deliver()
     with module.kernel("attention_gather") as f:
         w = Arguments(f, parts, BACKWARD)
@@ -83,37 +85,51 @@ class _Sums:
 
     def __init__(self, w: Arguments, task: str, start: str, shared: Head) -> None:
         f, parts = w.f, w.parts
-        self.w, self.shared = w, shared
+        self.w, self.f, self.shared = w, f, shared
         self.alone = w.flag("alone")
         others = parts.at(f, w["shares"], f.mul(task, w["share"]))
         self.direct = w.flag("direct.keys")
         key = f.choose(self.alone, "ptr", w.scratch("sums"), others)
         value = parts.at(f, key, f.mul(w["keys"], w["depth.padded"]))
-        self.key, self.key_row = w.instead(self.direct, "grad_key", shared, key, w["depth.padded"])
-        self.value, self.value_row = w.instead(self.direct, "grad_value", shared, value, w["width.padded"])
+        self.key = w.instead(self.direct, "grad_key", shared, key, w["depth.padded"])
+        self.value = w.instead(self.direct, "grad_value", shared, value, w["width.padded"])
+        there = f.emit(f"or i1 {self.direct}, {w.flag('direct.last')}")
+        self.delivered, self.last = f.choose(there, "i1", "false", self.alone), "false"
         self._clear(f.mul(start, parts.width))
 
     def _clear(self, first: str) -> None:
         """Zeros for the keys that the first block, with queries from ``first`` on, does not attend to."""
-        f, w, parts = self.w.f, self.w, self.w.parts
+        f, w, parts = self.f, self.w, self.w.parts
         count = f.least(f.sub(w["queries"], first), parts.width)
         hidden = last_key(w, first, count)
-        for sums, columns in ((self.key, w["depth.padded"]), (self.value, w["width.padded"])):
+        for sums, columns in ((self.key[0], w["depth.padded"]), (self.value[0], w["width.padded"])):
             with f.loop(f.mul(hidden, columns), f.mul(w["keys"], columns), parts.lanes) as i:
                 parts.write(f, "zeroinitializer", sums, i)
 
-    def bring(self, last: str) -> None:
-        """Before the ``last`` (i1) block, let the cache lines come that the sums will be written to."""
-        f, w = self.w.f, self.w
-        with f.when(f.emit(f"and i1 {last}, {self.alone}")):
+    def go_to(self, final: str, first: str) -> None:
+        """To the block with queries from ``first`` on; ``final`` (i1): of the last head that adds anything.
+
+        Before the last of its blocks the cache lines are asked for that ``deliver`` writes.
+        """
+        f, w = self.f, self.w
+        after = f.compare("sge", f.add(first, w.parts.width), w["queries"])
+        last = f.emit(f"and i1 {after}, {final}")
+        with f.when(f.emit(f"and i1 {last}, {self.delivered}")):
             for name, columns in _SUMMED:
                 bring_result(w, name, self.shared, "0", w["keys"], w[columns])
+        self.last = f.emit(f"and i1 {last}, {w.flag('direct.last')}")
+
+    def target(self, name: str, j: str) -> tuple[tuple[str, str], tuple[str, str]]:
+        """From key j on: where to write sums, where to read them; both with how far rows are apart."""
+        f, w, parts = self.f, self.w, self.w.parts
+        place, row = self.key if name == "grad_key" else self.value
+        before = parts.at(f, place, f.mul(j, row)), row
+        return w.instead(self.last, name, self.shared, *before, j), before
 
     def deliver(self) -> None:
         """Write the sums into the results, if no others are to be added."""
-        f = self.w.f
-        with f.when(f.choose(self.direct, "i1", "false", self.alone)):
-            _deliver(self.w, self.key, self.shared)
+        with self.f.when(self.delivered):
+            _deliver(self.w, self.key[0], self.shared)
 
 
 class _Block:
@@ -203,11 +219,10 @@ class _Block:
         span.run(_score_gradients, weights, tile, self.statistics, w["scale"])
         with f.when(w.flag("dropped")):
             _clear_dropped(parts, f, weights, span.n)
-        for panel, rows, columns, total, row in (
-                (weights, self.grad, w["width.padded"], sums.value, sums.value_row),
-                (tile, self.query, w["depth.padded"], sums.key, sums.key_row)):
-            target = parts.at(f, total, f.mul(j, row))
-            span.over_queries(panel, rows.pointer.get(), rows.row.get(), target, row, columns, self.begun)
+        for panel, rows, columns, name in ((weights, self.grad, w["width.padded"], "grad_value"),
+                                           (tile, self.query, w["depth.padded"], "grad_key")):
+            summed, before = sums.target(name, j)
+            span.over_queries(panel, rows.pointer.get(), rows.row.get(), *summed, columns, self.begun, before)
         keys = parts.at(f, k.pointer.get(), f.mul(j, k.row.get()))
         target, row = w.instead(w.flag("direct.query"), "grad_query", self.head, w.scratch("grad_query"),
                                 w["depth.padded"], self.first)

@@ -82,21 +82,23 @@ class Span:
                               parts.at(f, late_c, x), c_row, self.second, self.late, "true")
 
     def over_queries(self, tile: str, b: str, b_row: str, c: str, c_row: str, columns: str,
-                     added: str) -> None:
+                     added: str, before: tuple[str, str]) -> None:
         """C = tile B, or if it is ``added`` (i1) C + tile B: rows of C are keys, rows of B are queries.
 
-        C has ``columns``, whole vectors.
+        C has ``columns``, whole vectors; ``before``: where that C is read which is added to, and its row.
         """
         f, parts = self.f, self.parts
         late_b = parts.at(f, b, f.mul(b_row, parts.lanes))
-        late_c = parts.at(f, c, f.mul(self.both, c_row))
+        late_c, (old, old_row) = parts.at(f, c, f.mul(self.both, c_row)), before
+        late_old = parts.at(f, old, f.mul(self.both, old_row))
         with f.loop(0, columns, parts.width) as x:
             here = f.sub(columns, x)
             parts.product(f, here, tile, parts.width, 1, parts.at(f, b, x), b_row, parts.at(f, c, x), c_row,
-                          self.both, self.count, added)
+                          self.both, self.count, added, before=(parts.at(f, old, x), old_row))
             with f.when(f.compare("sgt", self.late, 0)):
                 parts.product(f, here, self._late(tile), parts.width, 1, parts.at(f, late_b, x), b_row,
-                              parts.at(f, late_c, x), c_row, self.late, self.second, added)
+                              parts.at(f, late_c, x), c_row, self.late, self.second, added,
+                              before=(parts.at(f, late_old, x), old_row))
 
     def run(self, helper: Callable[[Parts, int], Function], *arguments: Value) -> None:
         """Call a helper that goes over keys: of one vector or of two, with ``both`` and ``n`` at the end."""

@@ -12,6 +12,7 @@ on the way: by log2(e) as well, so that a weight is a power of two of its score.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -97,17 +98,18 @@ class Parts:
     # --- tile products --------------------------------------------------------------------------------------
 
     def product(self, f: Function, count: Value, a: str, a_row: Value, a_step: Value, b: str, b_step: Value,
-                c: str, c_row: Value, rows: Value, depth: Value, added: str = "false",
-                factors: str = "null", ahead: Ahead | None = None) -> None:
+                c: str, c_row: Value, rows: Value, depth: Value, added: str = "false", factors: str = "null",
+                ahead: Ahead | None = None, before: tuple[str, Value] | None = None) -> None:
         """C = factors * A B for a C of at most ``width`` columns, or, if it is ``added``, A B + factors * C.
 
         ``count``: columns of C that somebody reads; others, up to whole vectors, may be read of B. A (rows,
         depth) has strides ``a_row``, ``a_step``; ``factors`` has an element for each row, or is null for 1.
-        ``ahead``: a row for each step.
+        ``ahead``: a row for each step. ``before``: where the C is read that is added to, and how far its rows
+        are apart, if not where the result is written.
         """
         ahead = ahead or Ahead(b, 0, b, 0)
         matrices = a, a_row, a_step, b, b_step, c, c_row, rows, depth
-        f.run(self._product, count, *matrices, added, factors, *ahead)
+        f.run(self._product, count, *matrices, added, factors, *ahead, *(before or (c, c_row)))
 
     @property
     def _product(self) -> Function:
@@ -115,7 +117,8 @@ class Parts:
             ("i64", "%count"), ("ptr readonly", "%a"), ("i64", "%a_row"), ("i64", "%a_step"),
             ("ptr readonly", "%b"), ("i64", "%b_step"), ("ptr", "%c"), ("i64", "%c_row"), ("i64", "%rows"),
             ("i64", "%depth"), ("i1", "%added"), ("ptr readonly", "%factors"), ("ptr", "%first"),
-            ("i64", "%first_step"), ("ptr", "%second"), ("i64", "%second_step")], self._products)
+            ("i64", "%first_step"), ("ptr", "%second"), ("i64", "%second_step"), ("ptr", "%before"),
+            ("i64", "%before_row")], self._products)
 
     def _products(self, f: Function) -> None:
         """Two vectors of columns or one."""
@@ -150,24 +153,54 @@ class Parts:
     def _rows(self, f: Function, tile: Tile, row: str, numbers: Sequence[Value]) -> None:
         """The rows of C that a tile covers: their ``numbers`` from ``row`` on."""
         kind = tile.vector
-        target, source = (self.at(f, name, f.mul(row, f"{name}_row")) for name in ("%c", "%a"))
+        source = self.at(f, "%a", f.mul(row, "%a_row"))
         acc = Accumulators(f, tile)
-        places = [[self.at(f, target, f.add(f.mul("%c_row", i), j * tile.lanes)) for j in range(tile.vectors)]
-                  for i in numbers]
         with f.when("%added"):
-            for i in range(tile.rows):
-                for j in range(tile.vectors):
-                    acc.set(i, j, f.read(kind, places[i][j], self.itemsize))
+            for i, places in enumerate(self._places(f, tile, "%before", row, numbers)):
+                for j, place in enumerate(places):
+                    acc.set(i, j, f.read(kind, place, self.itemsize))
             self._multiply_rows(f, acc, row, numbers)
         apart = isinstance(numbers[0], int)
+        targets = self._places(f, tile, "%c", row, numbers)
+        if apart:
+            self._bring_rows(f, tile, source)
+            self._bring_result(f, targets)
         accumulate(f, acc, "%depth", source, "%b", a_row="%a_row", a_step="%a_step", b_step="%b_step",
                    each=self._bring(f, f.div(row, tile.rows)),
                    a_rows=[] if apart else [self.at(f, source, f.mul("%a_row", i)) for i in numbers])
         with f.otherwise("%added"):
             self._multiply_rows(f, acc, row, numbers)
-        for i in range(tile.rows):
-            for j in range(tile.vectors):
-                f.write(kind, acc.get(i, j), places[i][j], self.itemsize)
+        for i, places in enumerate(targets):
+            for j, place in enumerate(places):
+                f.write(kind, acc.get(i, j), place, self.itemsize)
+
+    def _places(self, f: Function, tile: Tile, name: str, row: str,
+                numbers: Sequence[Value]) -> list[list[str]]:
+        """Where the vectors of a tile's rows lie in a matrix."""
+        start = self.at(f, name, f.mul(row, f"{name}_row"))
+        rows = [f.mul(f"{name}_row", i) for i in numbers]
+        return [[self.at(f, start, f.add(at, j * tile.lanes)) for j in range(tile.vectors)] for at in rows]
+
+    def _bring_rows(self, f: Function, tile: Tile, source: str) -> None:
+        """Let the next rows of A come into the first cache, if they are read one after the other."""
+        step = f.mul("%a_row", self.itemsize)
+        following = f.at(source, f.mul(step, tile.rows), "i8")
+        # Those of a tile of scores are adjacent, and come by themselves.
+        apart = f.emit(f"and i1 {f.compare('eq', '%a_step', 1)}, {f.compare('ne', '%a_row', self.width)}")
+        size = f.choose(apart, "i64", f.mul("%depth", self.itemsize), 0)
+        with f.loop(0, size, 64) as line:
+            place = f.at(following, line, "i8")
+            for _ in range(tile.rows):
+                f.prefetch(place, 1)
+                place = f.at(place, step, "i8")
+
+    def _bring_result(self, f: Function, places: list[list[str]]) -> None:
+        """Let the lines of C come that have not been read: a store would wait, and all stores after it."""
+        written = f.choose("%added", "i1", f.emit("icmp ne ptr %c, %before"), "true")
+        elsewhere = f.compare("ne", "%c_row", self.width)   # tiles of scores are in the caches
+        with f.when(f.emit(f"and i1 {written}, {elsewhere}")):
+            for place in itertools.chain(*places):
+                f.prefetch(place, 1, write=True)
 
     def _multiply_rows(self, f: Function, acc: Accumulators, row: str, numbers: Sequence[Value]) -> None:
         """Each row of a tile times its factor, if there are any."""

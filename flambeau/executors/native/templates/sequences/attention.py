@@ -273,7 +273,10 @@ def attention_backward(signature: Signature, places: Sequence[Place] = (), membe
         scratch.add("sums", share)
     whole_rows = problem.has_whole_rows and depth == problem.depth
     one_block = problem.blocks == 1 and problem.group == 1 and not problem.causal
+    # The last block adds to all keys.
+    last = alone and not one_block and (not problem.causal or problem.keys <= problem.queries)
     sizes = (*problem.sizes(chunks), int(alone), share, int(whole_rows and one_block),
+             int(whole_rows and last),
              int(whole_rows and problem.keys <= (_CAUSAL_KEYS if problem.causal else KEYS)))
     words = problem.words(BACKWARD, sizes, scratch)
     functions = _backward_kernels(problem.storage, problem.compute)
