@@ -30,6 +30,7 @@ FOLDERS = {
         "calls", "declaration", "interop", "creation", "pointwise", "shapes", "indexing", "random",
         "reductions", "products", "linalg", "spectral", "activations", "convolutions", "normalization",
         "losses", "sequences", "optimization", "spellings"),
+    "tensor": ("recording", "aliasing", "samples"),
     "executors.native.templates": (
         "shapes", "indexing", "random", "reductions", "products", "linalg", "spectral", "convolutions",
         "normalization", "losses", "sequences", "optimization"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..devices import device
 from ..dtypes import bfloat16, dtype, float16
-from ..tensor import casting
+from ..tensor.recording import casting
 
 # The lower type of each type of device that has one.
 _DEFAULTS = {"cpu": bfloat16, "cuda": float16, "mps": float16, "xpu": float16, "hpu": bfloat16,

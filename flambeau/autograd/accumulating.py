@@ -10,8 +10,8 @@ from ..layouts import format_of
 from ..operators.declaration.definition import broadcast_shapes
 from ..operators.pointwise.arithmetic import ADD
 from ..tensor import Tensor, record_pair
+from ..tensor.aliasing.inplace import write
 from ..tensor.attributes import blank
-from ..tensor.inplace import write
 
 
 def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool) -> None:

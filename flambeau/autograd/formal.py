@@ -11,7 +11,7 @@ from typing import Any
 
 from ..tensor import GradFn, Tensor
 from ..tensor.batching import BatchedTensor
-from ..tensor.history import detached
+from ..tensor.recording.history import detached
 
 
 class FormalBackward0(GradFn):

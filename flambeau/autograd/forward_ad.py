@@ -17,7 +17,7 @@ from ..graph.geometry import Geometry
 from ..operators.creation.creation import zeros
 from ..operators.interop.representation import descriptions, history_suffixes
 from ..tensor import GradFn, Tensor, state
-from ..tensor.history import detached, edge
+from ..tensor.recording.history import detached, edge
 from .backward import grad
 from .grad_mode import enable_grad
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from ..dtypes import FLOATING
 from ..tensor import Tensor, state
-from ..tensor.history import call_stack, detached, edge, save
-from ..tensor.inplace import check_writable, rebase
+from ..tensor.aliasing.inplace import check_writable, rebase
+from ..tensor.aliasing.views import OF_FUNCTION
+from ..tensor.recording.history import call_stack, detached, edge, save
 from ..tensor.tape import next_sequence
-from ..tensor.views import OF_FUNCTION
 
 
 def with_history(ctx: Any, args: tuple[Any, ...], output: Any, wants_grad: bool) -> Any:

@@ -10,8 +10,8 @@ from typing import Any
 from ..tensor import GradFn as Node
 from ..tensor import Tensor, state
 from ..tensor.handle import RemovableHandle
-from ..tensor.history import edge
 from ..tensor.leaves import leaf_hooks_of
+from ..tensor.recording.history import edge
 from ..tensor.tape import hooks_of, next_function
 from .starting import GradientEdge
 

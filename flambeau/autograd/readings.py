@@ -11,7 +11,7 @@ from ..graph.node import Node, Signature
 from ..graph.recent import Recent
 from ..graph.storage import Storage
 from ..tensor import Tensor
-from ..tensor.record import META_NODE
+from ..tensor.recording.record import META_NODE
 
 _new = object.__new__
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tensor import GradFn, Tensor, state
-from ..tensor.history import detached, edge
+from ..tensor.recording.history import detached, edge
 from ..tensor.tape import SavedTensor
 from .engine import FREED, gradients, kept
 

@@ -10,8 +10,8 @@ from ..graph.geometry import Geometry
 from ..operators.creation.creation import filled, ones_like
 from ..size import Size
 from ..tensor import Tensor
-from ..tensor.history import edge
 from ..tensor.leaves import AccumulateGrad
+from ..tensor.recording.history import edge
 from ..tensor.tape import GradFn
 
 

@@ -113,7 +113,7 @@ class TemplateWalk(Walk):
             self.start.passed(first - self.at, self.by_templates, self.stops)
 
     def _run(self) -> None:
-        """``run``, all of it (Note: hot functions, in ``tensor/record.py``)."""
+        """``run``, all of it (Note: hot functions, in ``recording/record.py``)."""
         heap, waiting, leaves, retain = self.heap, self.waiting, self.leaf_results, self.retain
         site, stops = self.site, self.stops
         number = _number()
@@ -294,7 +294,7 @@ def _accumulate(leaf: Tensor, grad: Any) -> None:
 
 def _accumulate_natively() -> None:
     global _natively
-    from ..tensor.native.accumulating import accumulator  # the native executor has imported llvmlite
+    from ..tensor.recording.native.accumulating import accumulator  # when llvmlite has been imported
     _natively = accumulator(Reading)
 
 

@@ -12,7 +12,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..graph.storage import Storage
 from ..tensor import Tensor
-from ..tensor.record import META_NODE
+from ..tensor.recording.record import META_NODE
 from ..tensor.tape import GradFn, SavedTensor
 from .readings import Gradient, Reading, travelling
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..tensor import GradFn, Tensor
 from ..tensor.batching import BatchedTensor
-from ..tensor.history import detached
+from ..tensor.recording.history import detached
 from ..tensor.tape import SavedTensor
 
 

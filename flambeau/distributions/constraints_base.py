@@ -10,7 +10,7 @@ import numpy as np
 from ..executors.interpreter.quiet import hush, speak
 from ..operators.interop.looking import look
 from ..tensor import Tensor
-from ..tensor.record import interceptors
+from ..tensor.recording.record import interceptors
 
 _FEW = 1 << 12  # elements that are checked as arrays
 

@@ -16,9 +16,9 @@ from ..layouts import contiguous_format
 from ..operators.creation.creation import filled
 from ..operators.declaration.definition import result_dtype
 from ..tensor import Tensor, record, view, view_operator
+from ..tensor.aliasing.inplace import assign, write
 from ..tensor.batching import BatchedTensor, Level, batched, levels, plain, rules
 from ..tensor.generator import default_generator
-from ..tensor.inplace import assign, write
 
 # name of an operator -> rule(call) -> the results with the batch in front, or None where it does not apply
 RULES: dict[str, Callable[[Call], Any]] = {}

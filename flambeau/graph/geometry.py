@@ -166,7 +166,7 @@ class Family(dict[int, Geometry]):
         self.line: list[Geometry | None] | None = None
 
     def __missing__(self, offset: int) -> Geometry:
-        """A member that was not met, or not lately. (Note: hot functions, in ``tensor/record.py``)"""
+        """A member that was not met, or not lately. (Note: hot functions, in ``recording/record.py``)"""
         if not self.passes:
             return self._remembered(offset)
         lately = self._lately

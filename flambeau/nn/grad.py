@@ -7,7 +7,7 @@ from typing import Any
 
 from ..operators.convolutions.convolution import CONVOLUTION_INPUT, CONVOLUTION_WEIGHT
 from ..tensor import Tensor
-from ..tensor.record import record
+from ..tensor.recording.record import record
 
 __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]
 

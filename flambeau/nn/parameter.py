@@ -11,7 +11,7 @@ from ..autograd import no_grad
 from ..operators.calls.arguments import type_in_words
 from ..tensor import Tensor
 from ..tensor.overrides import disabled_torch_function
-from ..tensor.record import plain_classes
+from ..tensor.recording.record import plain_classes
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 

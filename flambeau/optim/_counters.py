@@ -11,7 +11,7 @@ from .. import operators as ops
 from ..dtypes import dtype, float32, float64, get_default_dtype
 from ..graph.references import UNHELD
 from ..tensor import Tensor
-from ..tensor.inplace import write
+from ..tensor.aliasing.inplace import write
 
 Counters = dict[str, float]
 

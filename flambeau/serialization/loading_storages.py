@@ -11,7 +11,7 @@ from ..dtypes import dtype
 from ..graph.geometry import contiguous
 from ..graph.node import constant
 from ..graph.storage import Storage
-from ..tensor.record import META_NODE
+from ..tensor.recording.record import META_NODE
 from ..tensor.storage_view import TypedStorage, UntypedStorage
 from .archive import Archive
 from .endianness import must_swap

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from ..devices import META, device
 from ..graph.geometry import contiguous
 from ..graph.storage import Storage
-from ..tensor.record import META_NODE
+from ..tensor.recording.record import META_NODE
 from ..tensor.storage_view import UntypedStorage
 from .helpers import no_device
 

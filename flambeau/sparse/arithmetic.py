@@ -11,8 +11,8 @@ from .. import dtypes
 from .. import operators as ops
 from ..operators.declaration.definition import NUMBERS
 from ..tensor import Tensor, assign
+from ..tensor.aliasing.inplace import check_writable
 from ..tensor.construct import from_array
-from ..tensor.inplace import check_writable
 from .compressed import CompressedTensor, compressed
 from .construct import empty_coo, positions
 from .conversions import coalesce, dense_dim, like_layout, sampled, sparse_dim, to_dense, to_sparse

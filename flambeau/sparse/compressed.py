@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import layouts
 from ..tensor import Tensor
-from ..tensor.history import detached
+from ..tensor.recording.history import detached
 from .tensor import SparseTensor, make
 
 

@@ -14,7 +14,7 @@ from ..operators.declaration.registry import api
 from ..operators.interop.looking import look
 from ..size import Size
 from ..tensor import Tensor
-from ..tensor.history import detached
+from ..tensor.recording.history import detached
 from ..tensor.tape import state
 from .compressed import CompressedTensor, compressed
 from .compressing import BLOCKED, BY_ROW, NAMES, WORDS

@@ -12,7 +12,7 @@ from ..operators.declaration.registry import api
 from ..operators.interop.looking import look
 from ..tensor import Tensor
 from ..tensor.construct import from_array
-from ..tensor.history import detached
+from ..tensor.recording.history import detached
 from .compressed import CompressedTensor
 from .compressing import BLOCKED, NAMES, check_blocksize, compress
 from .construct import positions

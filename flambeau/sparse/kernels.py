@@ -12,7 +12,7 @@ from ..operators.declaration.definition import operator
 from ..operators.declaration.prices import per_element
 from ..operators.sequences.embedding import sum_rows
 from ..tensor import Tensor, record
-from ..tensor.views import view, view_operator
+from ..tensor.aliasing.views import view, view_operator
 
 _BLOCK = 1 << 22  # products that a matrix product holds at a time
 

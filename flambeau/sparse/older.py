@@ -12,8 +12,8 @@ from ..operators.declaration.registry import api
 from ..operators.interop.looking import look
 from ..size import Size
 from ..tensor import Tensor
+from ..tensor.aliasing.inplace import check_writable
 from ..tensor.construct import from_array
-from ..tensor.inplace import check_writable
 from .construct import empty_coo, sparse_coo_tensor
 from .conversions import (
     ccol_indices,

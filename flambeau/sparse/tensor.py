@@ -18,7 +18,7 @@ from .. import layouts
 from ..graph.geometry import contiguous
 from ..tensor import Tensor, overrides
 from ..tensor.attributes import blank, fields
-from ..tensor.history import detached
+from ..tensor.recording.history import detached
 
 HANDLERS: dict[str, Callable[..., Any]] = {}
 # Functions that only ask for facts which a sparse tensor has.

@@ -16,11 +16,11 @@ from ..graph.recent import Recent
 from ..graph.storage import Storage
 from ..size import Size
 from .attributes import blank
-from .known import from_value, later, made
-from .record import META_NODE
+from .recording.record import META_NODE
+from .samples.known import from_value, later, made
+from .samples.waiting import Shared
 from .tape import INFERENCE, state
 from .tensor import Tensor, fresh
-from .waiting import Shared
 from .warned import warn
 
 

@@ -25,8 +25,8 @@ from ..random_streams.groups_ahead import LONGEST, GroupsAhead, is_of_groups
 from ..random_streams.state import STATE_BYTES, check_state, seed_state
 from .batching import levels, rules
 from .construct import from_array
-from .known import from_value
-from .record import interceptors, record
+from .recording.record import interceptors, record
+from .samples.known import from_value
 from .tape import state
 from .tensor import Tensor
 

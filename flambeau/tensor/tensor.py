@@ -136,7 +136,7 @@ class Tensor(Facts):
         base = self._base
         if base is not None and base._counter is not INFERENCE \
                 and self._base_version != (base._counter or base._storage).version:
-            from .views import refresh_grad_fn  # made of this class
+            from .aliasing.views import refresh_grad_fn  # made of this class
             refresh_grad_fn(self)
         return self._grad_fn
 

@@ -17,7 +17,7 @@ from typing import Any, Self
 from ..library.aten import packet
 from ..library.table import Operator, Overload
 from ..tensor import Tensor, overrides
-from ..tensor.record import intercept, interceptors, record
+from ..tensor.recording.record import intercept, interceptors, record
 from ._dispatch_calls import REWRITTEN, aten_operator, has_operator
 
 

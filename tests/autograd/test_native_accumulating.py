@@ -13,7 +13,7 @@ pytest.importorskip("llvmlite")
 importlib.import_module("flambeau.executors.native.run")
 templates = importlib.import_module("flambeau.autograd.templates")
 readings = importlib.import_module("flambeau.autograd.readings")
-accumulating = importlib.import_module("flambeau.tensor.native.accumulating")
+accumulating = importlib.import_module("flambeau.tensor.recording.native.accumulating")
 
 
 @pytest.fixture(params=["natively", "in Python"])

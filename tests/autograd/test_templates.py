@@ -11,7 +11,8 @@ from hypothesis import given
 
 import flambeau as torch
 from flambeau.autograd import templates
-from flambeau.tensor import history, tape
+from flambeau.tensor import tape
+from flambeau.tensor.recording import history
 from tests.properties.program import Program
 from tests.properties.test_programs import observe, programs, thorough
 

@@ -22,7 +22,7 @@ from flambeau.tensor import Tensor
 
 pytest.importorskip("llvmlite")
 importlib.import_module("flambeau.executors.native.run")
-native_record = importlib.import_module("flambeau.tensor.native.record")
+native_record = importlib.import_module("flambeau.tensor.recording.native.record")
 WAYS = native_record.native_ways()
 PYTHON = {function.__name__: function for function in WAYS}
 NATIVE = {function.__name__: native for function, native in WAYS.items()}

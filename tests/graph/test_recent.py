@@ -140,7 +140,7 @@ def test_programs_for_ever_new_shapes_are_forgotten(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("small", [4, 64])
 def test_results_do_not_depend_on_what_is_remembered(monkeypatch: pytest.MonkeyPatch, small: int) -> None:
     signing, views, readings = map(import_module, (
-        "flambeau.tensor.signing", "flambeau.tensor.views", "flambeau.autograd.readings"))
+        "flambeau.tensor.recording.signing", "flambeau.tensor.aliasing.views", "flambeau.autograd.readings"))
     caches = (signing.signatures, signing.projections, views._signatures, readings._readings,
               readings.sums)
     for cache in caches:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import flambeau as torch
-from flambeau.tensor.drawn import Drawn
+from flambeau.tensor.samples.drawn import Drawn
 
 AT_ONCE = torch.config.settings.executor in ("auto", "interpreter")
 DRAWS: dict[str, Callable[[], Any]] = {

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ... import operators as ops
-from ...tensor import Tensor, casting
+from ...tensor import Tensor
+from ...tensor.recording import casting
 from .. import init
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence

@@ -12,7 +12,7 @@ from ...operators.calls.complaints import require
 from ...operators.creation.ranges import arange
 from ...operators.declaration.definition import broadcast_shapes
 from ...tensor import Tensor
-from ...tensor.known import known_arrays, made
+from ...tensor.samples.known import known_arrays, made
 
 
 def pad_sequence(

@@ -10,9 +10,10 @@ from types import FunctionType
 from typing import Any, Literal
 
 from ... import dtypes, layouts
-from ...tensor import casting, methods
+from ...tensor import methods
 from ...tensor.construct import NOT_PINNED
 from ...tensor.overrides import copied, first_seen
+from ...tensor.recording import casting
 from .arguments import type_in_words
 from .complaints import FAILURES, complaint
 from .judging import front_of, in_front, judged, strict

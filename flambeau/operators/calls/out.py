@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple
 from ... import dtypes
 from ...graph.geometry import dense_like
 from ...tensor import Tensor, state
-from ...tensor.inplace import require_no_overlap, write
-from ...tensor.overlap import require_apart
+from ...tensor.aliasing.inplace import require_no_overlap, write
+from ...tensor.aliasing.overlap import require_apart
 from ...tensor.warned import warn
 
 

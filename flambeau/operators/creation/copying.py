@@ -13,7 +13,7 @@ from ...graph.recent import Recent
 from ...graph.storage import Storage
 from ...graph.strides import row_major_strides
 from ...tensor import INFERENCE, Tensor, record_one, state
-from ...tensor.history import attach
+from ...tensor.recording.history import attach
 from ...tensor.tape import inferring
 from ..calls.complaints import require
 from ..declaration.definition import operator

@@ -18,8 +18,8 @@ from ...graph.operator import Operator, Price, Rows
 from ...graph.strides import dense_strides
 from ...size import Size
 from ...tensor import Tensor, record, record_one, record_pair, record_scaled
+from ...tensor.aliasing.overlap import require_apart
 from ...tensor.construct import tensor
-from ...tensor.overlap import require_apart
 from ...tensor.overrides import first_seen
 from ..calls.arguments import type_in_words
 from ..calls.keywords import Judge

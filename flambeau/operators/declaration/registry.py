@@ -11,9 +11,10 @@ from inspect import unwrap
 from types import FunctionType
 from typing import Any, Literal, TypeVar
 
-from ...tensor import Tensor, assign, casting, check_writable, methods
-from ...tensor.overlap import require_apart
+from ...tensor import Tensor, assign, check_writable, methods
+from ...tensor.aliasing.overlap import require_apart
 from ...tensor.overrides import begin_asking, dispatching, first_seen, on_first_override, unasked
+from ...tensor.recording import casting
 from ..calls.arguments import type_in_words
 from ..calls.complaints import FAILURES, complaint
 from ..calls.judging import in_front, strict

@@ -17,8 +17,8 @@ from ...graph.node import constant
 from ...graph.references import UNHELD
 from ...graph.storage import Storage
 from ...tensor import Tensor
-from ...tensor.inplace import is_unshared, writes_few
-from ...tensor.views import is_plain
+from ...tensor.aliasing.inplace import is_unshared, writes_few
+from ...tensor.aliasing.views import is_plain
 from ..creation.creation import FULL
 from .subscript_views import is_position
 

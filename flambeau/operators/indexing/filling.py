@@ -8,10 +8,10 @@ import numpy as np
 
 from ...graph.geometry import Geometry, dense_like
 from ...tensor import Tensor, assign, check_writable, record, view
+from ...tensor.aliasing.inplace import FEW, writes_few
+from ...tensor.aliasing.overlap import require_apart
 from ...tensor.construct import from_array
-from ...tensor.inplace import FEW, writes_few
-from ...tensor.known import from_value
-from ...tensor.overlap import require_apart
+from ...tensor.samples.known import from_value
 from ...tensor.warned import warn, warn_once
 from ..calls.number_range import check_number, number_for
 from ..creation.creation import filled

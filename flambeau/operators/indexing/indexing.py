@@ -7,7 +7,7 @@ from typing import Any
 from ... import dtypes
 from ...graph.geometry import Geometry, contiguous, dense_like
 from ...tensor import Tensor, assign, check_dim, record, record_pair
-from ...tensor.overlap import require_apart
+from ...tensor.aliasing.overlap import require_apart
 from ..calls.number_range import check_number, number_for
 from ..calls.out import EXACT, Out
 from ..declaration.definition import contiguous_as_first, operator

@@ -11,11 +11,11 @@ from ...devices import CPU
 from ...executors.interpreter.places import places
 from ...graph.geometry import Geometry, contiguous
 from ...tensor import Tensor, record
+from ...tensor.aliasing.inplace import writes_few
+from ...tensor.aliasing.views import is_plain
 from ...tensor.batching import by_example
 from ...tensor.construct import from_array
-from ...tensor.inplace import writes_few
-from ...tensor.known import known_arrays
-from ...tensor.views import is_plain
+from ...tensor.samples.known import known_arrays
 from ..calls.number_range import check_number, number_for
 from ..calls.out import Out, store
 from ..declaration.definition import broadcast_shapes, operator

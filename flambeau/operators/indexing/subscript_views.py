@@ -11,7 +11,7 @@ from ...dtypes import int64
 from ...graph.geometry import TABLE, Geometry
 from ...graph.operator import Operator
 from ...tensor import Tensor, view
-from ...tensor.views import has_no_history, part, row
+from ...tensor.aliasing.views import has_no_history, part, row
 from ..shapes.expanding import UNSQUEEZE
 from ..shapes.slicing import SELECT, SLICE
 

@@ -12,14 +12,14 @@ from ... import dtypes
 from ...executors.interpreter.places import places
 from ...graph.geometry import contiguous
 from ...tensor import Tensor, assign, state, view
+from ...tensor.aliasing.inplace import require_no_overlap, write_part
+from ...tensor.aliasing.overlap import require_apart
+from ...tensor.aliasing.views import has_no_history, is_plain, moved, row, stretch
 from ...tensor.batching import any_batched
 from ...tensor.construct import from_array
 from ...tensor.construct import tensor as make_tensor
-from ...tensor.inplace import require_no_overlap, write_part
-from ...tensor.known import known_arrays
-from ...tensor.overlap import require_apart
-from ...tensor.stacking import take_rows
-from ...tensor.views import has_no_history, is_plain, moved, row, stretch
+from ...tensor.samples.known import known_arrays
+from ...tensor.samples.stacking import take_rows
 from ...tensor.warned import warn
 from ...type_info import finfo
 from ..calls.arguments import type_in_words
@@ -275,7 +275,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
 
 
 def setitem(self: Tensor, key: Any, value: Any) -> None:
-    """``x[key] = value``, written in place (Note: hot functions, in ``tensor/record.py``)."""
+    """``x[key] = value``, written in place (Note: hot functions, in ``recording/record.py``)."""
     kind = value.__class__
     simple_number = known_number(value, self) if kind is Tensor else value
     if simple_number.__class__ in (float, int) and assign_number(self, key, simple_number):

@@ -17,7 +17,7 @@ from ...graph.storage import Storage
 from ...size import Size
 from ...tensor import Tensor
 from ...tensor.attributes import blank
-from ...tensor.record import META_NODE
+from ...tensor.recording.record import META_NODE
 from ..declaration.registry import api
 from .protocols import PRIVATE
 

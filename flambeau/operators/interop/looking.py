@@ -13,7 +13,7 @@ from ...executors.interpreter.arrays import read
 from ...graph.storage import Storage
 from ...tensor import Tensor, state
 from ...tensor.batching import BatchedTensor, rules
-from ...tensor.drawn import number_seen
+from ...tensor.samples.drawn import number_seen
 from ...tensor.warned import warn
 from ..calls.arguments import require_bool
 from ..declaration.registry import api

@@ -8,7 +8,7 @@ from ...dtypes import LOW_PRECISION
 from ...graph.geometry import Geometry
 from ...graph.operator import Rows
 from ...tensor import Tensor, record, record_pair, state
-from ...tensor.inplace import write
+from ...tensor.aliasing.inplace import write
 from ..creation.memory_formats import gradient_like, in_format_of
 from ..declaration.definition import operand_dtype, operator, pointwise_operator
 from ..declaration.registry import api

@@ -19,8 +19,8 @@ from ... import dtypes
 from ...graph.geometry import Geometry, contiguous
 from ...graph.operator import Rows
 from ...tensor import Tensor, record, state
+from ...tensor.aliasing.inplace import write
 from ...tensor.batching import BatchedTensor
-from ...tensor.inplace import write
 from ..creation.memory_formats import suggested_geometry
 from ..declaration.definition import arithmetic_dtype, operand_dtype, operator
 from ..declaration.registry import api

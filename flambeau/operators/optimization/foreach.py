@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ...tensor import Tensor
-from ...tensor.inplace import assign
+from ...tensor.aliasing.inplace import assign
 from ..declaration.registry import NAMESPACES
 
 _UNARY = (

@@ -13,7 +13,7 @@ from ...dtypes import float32, float64
 from ...graph.geometry import Geometry, contiguous, dense_like
 from ...graph.operator import Operator
 from ...tensor import Tensor
-from ...tensor.inplace_many import record_in_place, record_many
+from ...tensor.aliasing.inplace_many import record_in_place, record_many
 from ..linalg.norms import norm_kernel
 
 _EPSILON = 1e-6

@@ -10,7 +10,7 @@ from ...dtypes import float32, float64
 from ...graph.geometry import Geometry, contiguous
 from ...graph.operator import Operator
 from ...tensor import Tensor
-from ...tensor.inplace_many import record_in_place
+from ...tensor.aliasing.inplace_many import record_in_place
 from .optimizer import Array, Number, Rule
 
 

@@ -12,7 +12,7 @@ from ...engine.look import values_read
 from ...graph.geometry import Geometry
 from ...graph.operator import OnStacks, Operator
 from ...tensor import Tensor, record
-from ...tensor.known import known_arrays
+from ...tensor.samples.known import known_arrays
 from ...tensor.warned import warn
 from ..calls.number_range import check_number
 from ..calls.out import BOOLEAN, NO_HISTORY, NO_OUT, Out

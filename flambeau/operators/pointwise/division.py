@@ -9,8 +9,8 @@ import numpy as np
 from ... import dtypes
 from ...graph.operator import OnStacks, Operator
 from ...tensor import Tensor, record, record_pair, record_scaled
-from ...tensor.known import known_arrays
 from ...tensor.overrides import first_seen
+from ...tensor.samples.known import known_arrays
 from ..creation.zero_gradients import zero_gradient
 from ..declaration.definition import NUMBERS, operand, pointwise, pointwise_operator
 from ..declaration.domain import COMPLEX, bad_arguments, operands, refuse, some_tensor

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...dtypes import c_name
-from ...tensor import Tensor, casting, check_dim
+from ...tensor import Tensor, check_dim
+from ...tensor.recording import casting
 from ...tensor.warned import warn
 from ..calls.arguments import type_in_words
 from ..calls.out import Out, store

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...dtypes import float32, float64
-from ...tensor import Tensor, casting
+from ...tensor import Tensor
+from ...tensor.recording import casting
 from .matmul import bmm, mm
 from .operands import require_scalar_type
 

@@ -8,7 +8,8 @@ from typing import Any
 from ...dtypes import c_name, int8, int32, uint8
 from ...graph.geometry import Geometry, contiguous
 from ...graph.operator import Operator
-from ...tensor import Tensor, casting, record, record_pair, view
+from ...tensor import Tensor, record, record_pair, view
+from ...tensor.recording import casting
 from ..calls.out import EXACT
 from ..creation.casting import cast
 from ..declaration import prices

@@ -13,8 +13,8 @@ from ...random_streams.few import FEW, WIDE, few_integers
 from ...random_streams.integers import randint as draw_integers
 from ...random_streams.integers import random_full
 from ...tensor import Tensor
-from ...tensor.drawn import drawn_number
 from ...tensor.generator import draw_few, few_by_few, numbers_ahead
+from ...tensor.samples.drawn import drawn_number
 from ..calls.extents import sizes_of
 from ..creation.creation import factory_geometry, like_geometry
 from ..declaration.definition import operator

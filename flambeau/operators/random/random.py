@@ -18,8 +18,8 @@ from ...random_streams.state import STATE_BYTES
 from ...random_streams.uniform import uniform as draw_uniform
 from ...tensor import Tensor, record, state
 from ...tensor.construct import empty_geometry
-from ...tensor.drawn import drawn_number
 from ...tensor.generator import draw, draw_few, draw_group, few_by_few, may_fail, numbers_ahead
+from ...tensor.samples.drawn import drawn_number
 from ...type_info import iinfo
 from ..calls.extents import sizes_of
 from ..creation.creation import factory_geometry, leaf, like_geometry

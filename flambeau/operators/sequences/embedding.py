@@ -12,7 +12,7 @@ from ...graph.operator import Operator
 from ...tensor import Tensor, record, record_pair, state
 from ...tensor.batching import BatchedTensor
 from ...tensor.construct import from_array
-from ...tensor.known import made
+from ...tensor.samples.known import made
 from ..calls.arguments import require_integer
 from ..calls.complaints import require as require_kind
 from ..calls.extents import type_in_checks

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from ... import dtypes
 from ...graph.operator import Operator
-from ...tensor import Tensor, casting, record
+from ...tensor import Tensor, record
+from ...tensor.recording import casting
 from ...tensor.tape import state
 from ..declaration.registry import api
 from ..random.dropout import dropout as _dropout

@@ -10,8 +10,8 @@ from ...engine.look import values_read
 from ...graph.geometry import Geometry, contiguous, intern
 from ...size import Size
 from ...tensor import Tensor, check_dim, record, record_pair, view
-from ...tensor import casting as autocasts
-from ...tensor.stacking import join_tensors, joins, stack_rows
+from ...tensor.recording import casting as autocasts
+from ...tensor.samples.stacking import join_tensors, joins, stack_rows
 from ...tensor.tape import state
 from ..calls.extents import view_strides
 from ..calls.out import Out

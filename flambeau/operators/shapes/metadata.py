@@ -18,9 +18,9 @@ from ...graph.storage import Storage
 from ...graph.strides import row_major_strides
 from ...size import Size
 from ...tensor import INFERENCE, GradFn, Tensor, check_writable, state
+from ...tensor.aliasing.views import chain_of
 from ...tensor.batching import BatchedTensor
-from ...tensor.history import detached, edge
-from ...tensor.views import chain_of
+from ...tensor.recording.history import detached, edge
 from ...tensor.warned import warn
 from ..calls.extents import sizes_of
 from ..creation.copying import formatted_geometry

@@ -7,7 +7,7 @@ from typing import Any
 from ...dtypes import bool_
 from ...graph.geometry import Geometry
 from ...tensor import Tensor, check_dim, view, view_operator
-from ...tensor.views import makes_rows
+from ...tensor.aliasing.views import makes_rows
 from ..calls.arguments import whole
 from ..declaration.registry import api
 from .view_backward import gradient_is_embedded

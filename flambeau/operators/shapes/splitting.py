@@ -12,9 +12,9 @@ from ...graph.node import Signature
 from ...graph.operator import Operator
 from ...graph.recent import Recent
 from ...tensor import INFERENCE, Tensor, check_dim, state, view
+from ...tensor.aliasing.views import chain_of
 from ...tensor.batching import BatchedTensor, plain
-from ...tensor.history import attach
-from ...tensor.views import chain_of
+from ...tensor.recording.history import attach
 from ..calls.arguments import invalid_combination, is_integer, whole
 from ..calls.complaints import FAILURES
 from ..creation.creation import filled

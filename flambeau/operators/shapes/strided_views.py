@@ -9,8 +9,8 @@ import numpy as np
 from ...devices import META
 from ...graph.geometry import Geometry, contiguous
 from ...tensor import Tensor, check_dim, record, view, view_operator
+from ...tensor.aliasing.views import makes_any
 from ...tensor.batching import BatchedTensor
-from ...tensor.views import makes_any
 from ..declaration.definition import operator
 from ..declaration.registry import api
 

@@ -9,10 +9,10 @@ from typing import Any
 from ... import dtypes
 from ...graph.operator import Operator
 from ...tensor import Tensor, assign, record, record_pair, record_scaled
+from ...tensor.aliasing.overlap import require_apart
 from ...tensor.construct import tensor
-from ...tensor.drawn import Drawn, compared
-from ...tensor.overlap import require_apart
 from ...tensor.overrides import first_seen
+from ...tensor.samples.drawn import Drawn, compared
 from ..declaration.definition import NUMBERS
 from ..pointwise import arithmetic, comparison, division, logical, power
 from ..products import matmul

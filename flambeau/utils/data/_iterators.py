@@ -12,7 +12,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from ...engine import synchronize
-from ...tensor.chains import load_ahead
+from ...tensor.samples.chains import load_ahead
 from ._utils.errors import ExceptionWrapper
 from ._utils.fetch import IterableFetcher, MapFetcher
 from ._utils.messages import Receiver

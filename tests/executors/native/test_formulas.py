@@ -23,7 +23,7 @@ from flambeau.executors.native.programs.patterns.formulas import Formulas, Sketc
 from flambeau.executors.native.quantity import Quantity, Tape, least, whole
 from flambeau.graph.node import Signature
 from flambeau.nn import functional as F
-from flambeau.tensor import signing
+from flambeau.tensor.recording import signing
 from tests.executors.native.planning import forget, planned
 
 

@@ -13,7 +13,7 @@ pytest.importorskip("llvmlite")
 
 from flambeau.executors.native.templates import plan_of
 from flambeau.operators.convolutions.average_pooling import AVG_POOL_BACKWARD
-from flambeau.tensor.signing import sign
+from flambeau.tensor.recording.signing import sign
 from tests.executors.native.agreement import TEXTS, check, check_threads, results
 
 F = torch.nn.functional

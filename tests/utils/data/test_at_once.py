@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import flambeau as torch
-from flambeau.tensor.at_once import AtOnce
+from flambeau.tensor.samples.at_once import AtOnce
 from flambeau.utils.data import DataLoader, Dataset, IterableDataset
 
 TABLE = np.random.default_rng(0).random((1500, 3, 8, 8), np.float32)

@@ -12,9 +12,9 @@ import pytest
 
 import flambeau as torch
 from flambeau.graph import pending
-from flambeau.tensor.at_once import AtOnce
-from flambeau.tensor.chains import load_ahead
-from flambeau.tensor.waiting import Habit
+from flambeau.tensor.samples.at_once import AtOnce
+from flambeau.tensor.samples.chains import load_ahead
+from flambeau.tensor.samples.waiting import Habit
 from flambeau.utils.data import DataLoader, Dataset, default_collate
 
 TABLE = np.random.default_rng(0).random((64, 3, 8, 8), np.float32)

@@ -14,7 +14,7 @@ from .... import operators as ops
 from ....dtypes import float64
 from ....layouts import strided
 from ....tensor import Tensor
-from ....tensor.stacking import stack_arrays, stack_numbers, stack_tensors
+from ....tensor.samples.stacking import stack_arrays, stack_numbers, stack_tensors
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ....tensor import Tensor
-from ....tensor.at_once import AtOnce
-from ....tensor.known import known_arrays
-from ....tensor.stacking import take_rows
-from ....tensor.waiting import Habit
+from ....tensor.samples.at_once import AtOnce
+from ....tensor.samples.known import known_arrays
+from ....tensor.samples.stacking import take_rows
+from ....tensor.samples.waiting import Habit
 from ..dataset import Subset, TensorDataset
 from .collate import collate_tensor_fn, default_collate, default_collate_fn_map
 

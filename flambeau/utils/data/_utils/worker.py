@@ -14,7 +14,7 @@ import numpy as np
 
 from ...._execution import set_num_threads
 from ....random import manual_seed
-from ....tensor.stacking import allocate
+from ....tensor.samples.stacking import allocate
 from .errors import ExceptionWrapper
 from .messages import Sender
 from .pipes import reseed, share

@@ -72,7 +72,7 @@ class Program:
         """Compute nodes (last one first), emptying the list; it promises what the interpreter's does.
 
         ``flat``: the operands of all nodes in turn, which is emptied too. ``values``: the arrays of the only
-        segment, where it was run in which a kernel failed. (Note: hot functions, in ``tensor/record.py``)
+        segment, where it was run in which a kernel failed. (Note: hot functions, ``recording/record.py``)
         """
         failed: list[Node] = []
         remaining: list[Node | None] = [*nodes]

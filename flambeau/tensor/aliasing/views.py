@@ -14,14 +14,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ..graph.geometry import Geometry
-from ..graph.node import Signature, plain
-from ..graph.operator import Operator
-from ..graph.recent import Recent
-from .batching import BatchedTensor, rules
-from .history import attach_one
-from .tape import INFERENCE, hooks_of, state
-from .tensor import Tensor
+from ...graph.geometry import Geometry
+from ...graph.node import Signature, plain
+from ...graph.operator import Operator
+from ...graph.recent import Recent
+from ..batching import BatchedTensor, rules
+from ..recording.history import attach_one
+from ..tape import INFERENCE, hooks_of, state
+from ..tensor import Tensor
 
 OF_FUNCTION = "function"     # ``_multiple`` of what a custom function returns of its arguments' memory
 
@@ -108,7 +108,7 @@ def has_no_history(x: Tensor) -> bool:
 
 def moved(operator: Operator, x: Tensor, attributes: tuple[Any, ...]) -> Tensor | None:
     """The view of a sample, of which there are others elsewhere: theirs are found as one. None where x has a
-    history. (Note: hot functions, in ``record.py``)
+    history. (Note: hot functions, in ``recording/record.py``)
     """
     base, g = x._base, x._geometry
     if x._counter is not None or x._requires_grad or x.__class__ is not Tensor \

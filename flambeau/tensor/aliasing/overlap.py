@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ..tensor import Tensor
 from .inplace import check_writable
-from .tensor import Tensor
 
 
 def require_apart(x: Tensor, operands: Iterable[Any], same_allowed: bool = True) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...executors.native.llvm.build import Function, Module
-from ...executors.native.programs.runtime.objects import TUPLE_AT
+from ....executors.native.llvm.build import Function, Module
+from ....executors.native.programs.runtime.objects import TUPLE_AT
 from .code import Python as of
 from .code import RecordingCode, Slots
 

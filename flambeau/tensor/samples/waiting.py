@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..executors import interpreter
-from ..executors.interpreter.arrays import reinterpret
-from ..graph import pending
-from ..graph.geometry import Geometry
-from ..graph.node import Node, constant
-from ..graph.storage import Storage
-from .tape import state
+from ...executors import interpreter
+from ...executors.interpreter.arrays import reinterpret
+from ...graph import pending
+from ...graph.geometry import Geometry
+from ...graph.node import Node, constant
+from ...graph.storage import Storage
+from ..tape import state
 
 # An operator that waits: its signature, and for each operand what it reads (a node with a value, another one
 # that waits, a Python number or None) and the geometry by which it reads that. Once there is a value: None,

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from ...config import settings
-from ...executors.native.llvm.build import Function, Module
-from ...executors.native.llvm.compiling.code import kernels
-from ...executors.native.llvm.compiling.effort import Effort
-from ...executors.native.programs.glances.glance import node_layout_is_known
-from ...executors.native.programs.runtime.objects import (
+from ....config import settings
+from ....executors.native.llvm.build import Function, Module
+from ....executors.native.llvm.compiling.code import kernels
+from ....executors.native.llvm.compiling.effort import Effort
+from ....executors.native.programs.glances.glance import node_layout_is_known
+from ....executors.native.programs.runtime.objects import (
     DATA_AT,
     ITEMS_AT,
     SIZE_AT,
@@ -35,14 +35,14 @@ from ...executors.native.programs.runtime.objects import (
     method,
     table_of,
 )
-from ...graph import pending
-from ...graph.node import Node
-from ...graph.site import is_library_file, user_frame
-from ...graph.storage import Storage
+from ....graph import pending
+from ....graph.node import Node
+from ....graph.site import is_library_file, user_frame
+from ....graph.storage import Storage
+from ...tape import INFERENCE, next_sequence, state
+from ...tensor import Tensor
 from ..history import NO_GRADIENT, attach
 from ..signing import parts_of, signatures
-from ..tape import INFERENCE, next_sequence, state
-from ..tensor import Tensor
 from . import history, objects
 from .code import FUNCTIONS, RecordingCode, Slots, slots
 from .code import Python as of

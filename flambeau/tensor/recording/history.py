@@ -12,10 +12,10 @@ from functools import lru_cache
 from typing import Any
 from weakref import ref
 
-from .. import dtypes
-from ..graph.node import Signature
-from ..graph.operator import Operator
-from .tape import (
+from ... import dtypes
+from ...graph.node import Signature
+from ...graph.operator import Operator
+from ..tape import (
     INFERENCE,
     PATIENCE,
     PATIENCE_WITH_VIEWS,
@@ -27,10 +27,10 @@ from .tape import (
     next_sequence,
     state,
 )
-from .tensor import Tensor
+from ..tensor import Tensor
 
 _new = object.__new__
-_LIBRARY = __file__.rsplit("/", 2)[0]
+_LIBRARY = __file__.rsplit("/", 3)[0]
 NO_GRADIENT: Any = TapePlan((), TapeKind((), False, PATIENCE), True, GradFn)
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..devices import CPU, META
-from ..graph.geometry import Geometry
-from ..graph.node import Signature, plain
-from ..graph.operator import Operator
-from ..graph.recent import Recent
+from ... import dtypes
+from ...devices import CPU, META
+from ...graph.geometry import Geometry
+from ...graph.node import Signature, plain
+from ...graph.operator import Operator
+from ...graph.recent import Recent
 from . import casting
 
 signatures: Any = Recent(1 << 14)       # by operator, attributes, and geometries or classes of operands

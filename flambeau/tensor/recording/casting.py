@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from .. import dtypes
-from ..devices import CPU
-from ..graph.recent import Recent
-from .tape import state as grad_state
-from .tensor import Tensor
+from ... import dtypes
+from ...devices import CPU
+from ...graph.recent import Recent
+from ..tape import state as grad_state
+from ..tensor import Tensor
 
 # Recorded in the lower type.
 OPERATORS = frozenset(("mm", "bmm", "matmul", "addmm", "addbmm", "baddbmm", "linear"))

@@ -11,22 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..config import settings
-from ..devices import META
-from ..engine.look import values_read, write_through
-from ..executors.interpreter.arrays import read
-from ..graph.geometry import Geometry, contiguous
-from ..graph.node import constant
-from ..graph.operator import Operator
-from ..graph.references import UNHELD
-from ..graph.storage import Storage
-from .attributes import blank
-from .batching import any_batched, levels, rules
-from .history import detached, edge, save
-from .record import interceptors, record_one, record_pair, record_value
-from .tape import INFERENCE, GradFn, SavedTensor, hooks_of, state
-from .tensor import Tensor
+from ... import dtypes
+from ...config import settings
+from ...devices import META
+from ...engine.look import values_read, write_through
+from ...executors.interpreter.arrays import read
+from ...graph.geometry import Geometry, contiguous
+from ...graph.node import constant
+from ...graph.operator import Operator
+from ...graph.references import UNHELD
+from ...graph.storage import Storage
+from ..attributes import blank
+from ..batching import any_batched, levels, rules
+from ..recording.history import detached, edge, save
+from ..recording.record import interceptors, record_one, record_pair, record_value
+from ..tape import INFERENCE, GradFn, SavedTensor, hooks_of, state
+from ..tensor import Tensor
 from .views import ambiguous_write, making_of, replay
 
 FEW = 1 << 12      # numbers that are written at once, if they are known
@@ -171,7 +171,7 @@ def write(x: Tensor, result: Tensor) -> None:
 
 def write_part(x: Tensor, geometry: Geometry, result: Tensor) -> None:
     """Record the write of ``result`` (that shape and dtype) to a part of x's storage (Note: hot functions,
-    in ``record.py``).
+    in ``recording/record.py``).
     """
     storage = x._storage
     valued = geometry.device is not META and geometry.numel > 0

@@ -17,21 +17,21 @@ from typing import Any
 
 import numpy as np
 
-from ..config import settings
-from ..engine.look import check_budget, snapshot
-from ..executors import native
-from ..graph import pending
-from ..graph.geometry import Geometry
-from ..graph.node import Node, constant, plain_numbers
-from ..graph.operator import Operator
-from ..graph.site import is_library_file, user_frame
-from ..graph.storage import Storage
+from ...config import settings
+from ...engine.look import check_budget, snapshot
+from ...executors import native
+from ...graph import pending
+from ...graph.geometry import Geometry
+from ...graph.node import Node, constant, plain_numbers
+from ...graph.operator import Operator
+from ...graph.site import is_library_file, user_frame
+from ...graph.storage import Storage
+from ..batching import BatchedTensor, any_batched, levels, rules
+from ..tape import INFERENCE, state
+from ..tensor import Tensor
 from . import casting
-from .batching import BatchedTensor, any_batched, levels, rules
 from .history import attach, attach_one, attach_scaled, attach_three, attach_two
 from .signing import projection, projections, sign, signatures
-from .tape import INFERENCE, state
-from .tensor import Tensor
 
 # What sees every operator before it is recorded (Note: dispatch modes, in utils/_python_dispatch.py). While
 # one does, or operators are computed at once, the short ways of recording find no signature in the table and

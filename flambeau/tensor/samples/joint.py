@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from ..config import settings
-from ..executors import interpreter, native
-from ..executors.gather import gather_each, gather_padded
-from ..graph import pending
-from ..graph.geometry import Geometry, contiguous
-from ..graph.node import Node, Signature, constant
-from ..graph.operator import Operator
-from ..graph.recent import Recent
+from ...config import settings
+from ...executors import interpreter, native
+from ...executors.gather import gather_each, gather_padded
+from ...graph import pending
+from ...graph.geometry import Geometry, contiguous
+from ...graph.node import Node, Signature, constant
+from ...graph.operator import Operator
+from ...graph.recent import Recent
+from ..recording.signing import sign
+from ..tape import state
 from .chains import FLIP, Applied, Chain, Group, Leaf, View, flips, groups_of
-from .signing import sign
-from .tape import state
 from .waiting import cut
 
 Array = np.ndarray[Any, Any]

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ...executors.native.llvm.build import Module
-from ...executors.native.llvm.compiling.code import kernels
-from ...executors.native.llvm.compiling.effort import Effort
-from ...executors.native.programs.glances.glance import node_layout_is_known
-from ...executors.native.programs.runtime.objects import (
+from ....executors.native.llvm.build import Module
+from ....executors.native.llvm.compiling.code import kernels
+from ....executors.native.llvm.compiling.effort import Effort
+from ....executors.native.programs.glances.glance import node_layout_is_known
+from ....executors.native.programs.runtime.objects import (
     AN_ARRAY,
     DATA_AT,
     ITEMS_AT,
@@ -23,7 +23,7 @@ from ...executors.native.programs.runtime.objects import (
     method,
     slot_of,
 )
-from ...graph.geometry import Geometry
+from ....graph.geometry import Geometry
 from . import objects
 from .code import Python as of
 from .code import RecordingCode, Slots, slots

@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import dtypes
-from ..config import settings
-from ..engine.look import check_budget
-from ..graph import pending
-from ..graph.geometry import Geometry
-from ..graph.node import Node, Signature
-from ..graph.operator import Operator
-from ..graph.recent import Recent
-from ..graph.storage import Storage
+from ... import dtypes
+from ...config import settings
+from ...engine.look import check_budget
+from ...graph import pending
+from ...graph.geometry import Geometry
+from ...graph.node import Node, Signature
+from ...graph.operator import Operator
+from ...graph.recent import Recent
+from ...graph.storage import Storage
+from ..recording.record import interceptors, record, site_from
+from ..recording.signing import projection, sign
+from ..tensor import Tensor, fresh
 from .inplace import write
-from .record import interceptors, record, site_from
-from .signing import projection, sign
-from .tensor import Tensor, fresh
 
 
 class _Known:

@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from ..executors.gather import is_native, spend
-from ..graph.geometry import contiguous
-from ..graph.operator import Operator
-from ..graph.storage import Storage
-from .batching import levels
+from ...executors.gather import is_native, spend
+from ...graph.geometry import contiguous
+from ...graph.operator import Operator
+from ...graph.storage import Storage
+from ..batching import levels
+from ..overrides import modes
+from ..recording.record import interceptors
+from ..tape import state
+from ..tensor import Tensor, fresh
 from .chains import native_samples
 from .joint import joined
 from .known import known_arrays, known_parts, known_rows, known_rows_of, made, private, rows_of
-from .overrides import modes
-from .record import interceptors
-from .tape import state
-from .tensor import Tensor, fresh
 from .waiting import Shared
 
 Array = np.ndarray[Any, Any]

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..tape import GradFn, next_function
+from ..tensor import Tensor
 from .history import edge
-from .tape import GradFn, next_function
-from .tensor import Tensor
 
 
 class _Composed(GradFn):

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..engine.look import values_read
-from ..graph.geometry import Geometry, contiguous
-from ..graph.node import Node, constant
+from ... import dtypes
+from ...engine.look import values_read
+from ...graph.geometry import Geometry, contiguous
+from ...graph.node import Node, constant
+from ..recording.record import interceptors
+from ..tensor import Tensor
 from .known import later
-from .record import interceptors
-from .tensor import Tensor
 from .waiting import Later
 
 _TRUTHS = {ndim: contiguous((1,) * ndim, dtypes.bool_) for ndim in (0, 1)}

@@ -9,13 +9,13 @@ from enum import IntEnum
 from types import CodeType
 from typing import Any
 
-from ...config import settings
-from ...executors.native.llvm.build import Function
-from ...executors.native.programs.runtime.objects import SIZE_AT, TYPE_AT, ObjectCode, slot_of
-from ...graph.node import Node, Signature
-from ...graph.storage import Storage
-from ..attributes import Handle
-from ..tape import GradFn, TapePlan
+from ....config import settings
+from ....executors.native.llvm.build import Function
+from ....executors.native.programs.runtime.objects import SIZE_AT, TYPE_AT, ObjectCode, slot_of
+from ....graph.node import Node, Signature
+from ....graph.storage import Storage
+from ...attributes import Handle
+from ...tape import GradFn, TapePlan
 
 PYTHON, SWITCH = range(2)
 # What native code has of Python, by its place in the table: objects, and functions.

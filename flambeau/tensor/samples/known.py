@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from ..devices import CPU
-from ..dtypes import from_numpy_dtype
-from ..executors.gather import gather, is_native
-from ..graph.geometry import Family, Geometry, contiguous
-from ..graph.node import Node
-from ..graph.storage import Storage
-from .batching import levels
+from ...devices import CPU
+from ...dtypes import from_numpy_dtype
+from ...executors.gather import gather, is_native
+from ...graph.geometry import Family, Geometry, contiguous
+from ...graph.node import Node
+from ...graph.storage import Storage
+from ..batching import levels
+from ..overrides import modes
+from ..recording.record import interceptors
+from ..tape import INFERENCE, inferring, state
+from ..tensor import Tensor
 from .chains import native_samples
-from .overrides import modes
-from .record import interceptors
-from .tape import INFERENCE, inferring, state
-from .tensor import Tensor
 from .waiting import Later, Waits
 
 Array = np.ndarray[Any, Any]

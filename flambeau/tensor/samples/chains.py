@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from ..executors.gather import is_native, spend
-from ..graph.geometry import Family, Geometry
-from ..graph.node import Node, Signature
-from ..graph.operator import Operator
-from ..graph.recent import Recent
-from .tensor import Tensor
+from ...executors.gather import is_native, spend
+from ...graph.geometry import Family, Geometry
+from ...graph.node import Node, Signature
+from ...graph.operator import Operator
+from ...graph.recent import Recent
+from ..tensor import Tensor
 from .waiting import Application, Shared, Waits
 
 Array = np.ndarray[Any, Any]
@@ -173,7 +173,7 @@ _chains: Recent[bytes, tuple[Chain, tuple[Any, ...]]] = Recent(1 << 8)
 @cache
 def native_samples() -> Any:
     """The native code that reads the tensors of a batch, where ``gather.is_native``."""
-    from ..executors.native.batches.samples import Samples  # needs llvmlite
+    from ...executors.native.batches.samples import Samples  # needs llvmlite
     return Samples(Tensor, Waits, Shared)
 
 
@@ -194,7 +194,7 @@ def load_ahead(samples: int) -> None:
 
 
 def _reader() -> Any:
-    from ..executors.native.batches.chains import chains  # needs llvmlite, which is there where samples wait
+    from ...executors.native.batches.chains import chains  # needs llvmlite, which is there where samples wait
     return chains(native_samples())
 
 

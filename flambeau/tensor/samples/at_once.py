@@ -17,26 +17,26 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..config import settings
-from ..executors import native
-from ..executors.gather import is_native, spend
-from ..executors.interpreter.quiet import hush, speak
-from ..executors.interpreter.run import Plan, draws, prepare
-from ..executors.native.tiers import interpreted
-from ..graph.geometry import Family, Geometry
-from ..graph.node import Node, Signature, constant, plain_numbers
-from ..graph.operator import Operator
-from ..graph.recent import Recent
-from . import casting
-from .batching import levels
+from ... import dtypes
+from ...config import settings
+from ...executors import native
+from ...executors.gather import is_native, spend
+from ...executors.interpreter.quiet import hush, speak
+from ...executors.interpreter.run import Plan, draws, prepare
+from ...executors.native.tiers import interpreted
+from ...graph.geometry import Family, Geometry
+from ...graph.node import Node, Signature, constant, plain_numbers
+from ...graph.operator import Operator
+from ...graph.recent import Recent
+from ..batching import levels
+from ..recording import casting
+from ..recording.record import ABSENT, DECLINED, compute_with
+from ..recording.signing import projection, sign
+from ..tape import INFERENCE, inferring, state
+from ..tensor import Tensor
 from .joint import is_joint, stands_for
 from .known import from_value
-from .record import ABSENT, DECLINED, compute_with
-from .signing import projection, sign
 from .stacking import joins
-from .tape import INFERENCE, inferring, state
-from .tensor import Tensor
 from .waiting import Habit, Shared, Waits, cut, known
 
 _new = object.__new__
@@ -149,7 +149,7 @@ def _compute(operator: Operator, operands: Any, attributes: tuple[Any, ...], eno
 def _short(operator: Operator, x: Tensor, y: Any, attributes: tuple[Any, ...]) -> Any:
     """``_compute`` for a tensor, and another one, a number, or nothing: what is usual of it.
 
-    (Note: hot functions, in ``record.py``)
+    (Note: hot functions, in ``recording/record.py``)
     """
     at_once = state.at_once
     if at_once is None or x.__class__ is not Tensor or levels \

@@ -1,0 +1,1 @@
+"""Tensors that share a storage: views of it, writes through them, and overlaps that are refused."""
