@@ -1,4 +1,4 @@
-"""The native function that reads what is done to each sample of a batch (Note: chains, ``samples/chains.py``).
+"""The native function that reads what is done to each sample of a batch (Note: chains, `samples/chains.py`).
 
 It goes through the operators that wait for each sample, and writes down two rows of 64-bit words. The first
 says what is done: which operators, and in which way values are read, by the addresses of signatures and

@@ -16,7 +16,7 @@ in parts; so are those of a gradient with zeros between the pixels (``step`` 2),
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ..arguments import Registers, registers
 from ..llvm.build import Function, Module
@@ -38,6 +38,7 @@ NUMBERS = ("s_n", "s_group", "s_c", "s_a", "joined", "grid_a", "grid_w", "lines_
            "width", "apart", "size", "past", *AHEAD_NUMBERS[:len(AHEAD_NUMBERS) // 2])
 TOGETHER = 12   # panels of W, which are multiplied with one of X after the other
 _DEPTH = 256    # channels that a tile sums up at a time: those of X stay in the first cache
+N = TypeVar("N", int, str)
 
 
 def point_module(e: Elements, tile: Tile, bias: bool, gap: int, step: int) -> str:
@@ -73,6 +74,15 @@ def point_module(e: Elements, tile: Tile, bias: bool, gap: int, step: int) -> st
             with f.when(f.compare("ne", a.past, 0)):
                 f.settle()
     return module.text()
+
+
+def left_over(rest: Callable[[N, int], N], run: N, pixels: N, e: Elements, tile: Tile) -> tuple[N, N]:
+    """What vectors leave of a run of adjacent pixels, and tiles of all the pixels of a task.
+
+    ``rest``: of a division, of numbers or in generated code. Where nothing is left, a vector's pixels lie
+    side by side.
+    """
+    return rest(run, e.lanes), rest(pixels, tile.columns)
 
 
 class _Unit:
@@ -116,8 +126,8 @@ class _Unit:
         """Whether all vectors of all panels of X are pixels side by side."""
         f, a = self.f, self.a
         run = f.choose(f.compare("ne", a.joined, 0), "i64", self.each, a.grid_w)
-        rest = f.emit(f"or i64 {f.rem(run, e.lanes)}, {f.rem(self.pixels, tile.columns)}")
-        return f.compare("eq", rest, 0)
+        of_runs, of_tiles = left_over(f.rem, run, self.pixels, e, tile)
+        return f.compare("eq", f.emit(f"or i64 {of_runs}, {of_tiles}"), 0)
 
     def spreads(self, e: Elements, tile: Tile) -> str:
         """Whether all vectors of all tiles lie within a line, and have a vector of zeros next to them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import mod
 from typing import Any
 
 from ....graph.geometry import Geometry
@@ -15,7 +16,7 @@ from ..vectors import Elements, elements
 from .ahead import pieces
 from .forward import is_merged, tile_for
 from .grid import Share, rounded, share_out
-from .point import NUMBERS, POINTERS, TOGETHER, point_module
+from .point import NUMBERS, POINTERS, TOGETHER, left_over, point_module
 from .point_weights import PACK_NUMBERS, PACK_POINTERS, pack_module, panels_of
 from .problem import Problem
 
@@ -67,10 +68,10 @@ def _share(problem: Problem, e: Elements) -> Share:
 
 
 def _fills(problem: Problem, e: Elements, share: Share) -> bool:
-    """Whether all vectors of a task's tiles are pixels side by side; see ``fills`` in ``point.py``."""
+    """Whether all vectors of a task's tiles are pixels side by side."""
     w = problem.phases[0].grid[2]
     run = share.lines * w if _is_joined(problem) else w
-    return run % e.lanes == 0 and share.images * share.lines * w % tile_for(e).columns == 0
+    return not any(left_over(mod, run, share.images * share.lines * w, e, tile_for(e)))
 
 
 def _is_joined(problem: Problem) -> bool:
