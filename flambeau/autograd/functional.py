@@ -244,7 +244,7 @@ def _rows(out: Tensor, i: int, xs: Tensors, create_graph: bool, strict: bool) ->
     independent = f"Output {i} of the user-provided function is independent of input {{}}. {_STRICT}."
     rows = [_filled(_gradients((element,), xs, (ones_like(element),), create_graph), xs, strict, independent,
                     _JACOBIAN if create_graph else "") for element in out.reshape(-1).unbind(0)]
-    return tuple(stack([row[j] for row in rows]).reshape(*out.shape, *x.shape) if rows
+    return tuple(stack([row[j] for row in rows]).reshape((*out.shape, *x.shape)) if rows
                  else x.new_zeros((*out.shape, *x.shape)) for j, x in enumerate(xs))
 
 
@@ -253,7 +253,7 @@ def _rows_at_once(out: Tensor, xs: Tensors, create_graph: bool) -> Tensors:
     if out.numel() and out.requires_grad:
         units = eye(out.numel(), dtype=out.dtype).reshape(out.numel(), *out.shape)
         found = grad(out, xs, units, True, create_graph, allow_unused=True, is_grads_batched=True)
-    return tuple(x.new_zeros((*out.shape, *x.shape)) if g is None else g.reshape(*out.shape, *x.shape)
+    return tuple(x.new_zeros((*out.shape, *x.shape)) if g is None else g.reshape((*out.shape, *x.shape))
                  for g, x in zip(found, xs))
 
 
@@ -281,7 +281,7 @@ def _by_columns(func: Callable[..., Any], inputs: Any, create_graph: bool, stric
             return tuple(out.new_zeros((*out.shape, *x.shape)) for out in outs)
         units = eye(x.numel(), dtype=x.dtype).reshape(x.numel(), *x.shape)
         found = vmap(lambda v: pushed(lambda y: func(*xs[:j], y, *xs[j + 1:]), (x,), (v,))[1])(units)
-        return tuple(part.detach().movedim(0, -1).reshape(*out.shape, *x.shape)
+        return tuple(part.detach().movedim(0, -1).reshape((*out.shape, *x.shape))
                      for part, out in zip(found if out_several else (found,), outs))
     blocks = list(zip(*(columns(j, x) for j, x in enumerate(xs))))
     if several:

@@ -72,7 +72,7 @@ def _rows(output: Tensor, variables: Any, chunk_size: int | None) -> Any:
         rows = [x.new_zeros((0, *x.shape)) for x in wanted]
     else:
         rows = each_direction(lambda weight: gradients_of([output], [weight], wanted), output, chunk_size)
-    found = iter([row.reshape(*output.shape, *x.shape) for row, x in zip(rows, wanted)])
+    found = iter([row.reshape((*output.shape, *x.shape)) for row, x in zip(rows, wanted)])
     return spec.unflatten([next(found) if isinstance(x, Tensor) else x for x in leaves])
 
 

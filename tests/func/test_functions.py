@@ -189,3 +189,10 @@ def test_forward_derivatives_of_functions_that_have_no_backward(torch: Any, kept
     assert derivative.tolist() == pytest.approx(((2 * x**3).cos() * 6 * x**2 * direction).tolist())
     with pytest.raises(NotImplementedError, match="either the backward or vjp method"):
         torch.func.grad(lambda a: Cube.apply(a, 2.0).sum())(x)
+
+
+def test_jacobians_of_numbers(torch: Any) -> None:
+    x = torch.tensor(2.0)
+    for transform in (torch.func.jacrev, torch.func.jacfwd):
+        assert transform(lambda a: a**3)(x).item() == 12.0
+        assert transform(torch.func.jacrev(lambda a: a**3))(x).item() == 12.0
