@@ -10,6 +10,7 @@ from ..tensor import Tensor
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial
+from .continuous_bernoulli import ContinuousBernoulli
 from .exponential import Exponential
 from .gamma import Gamma
 from .gumbel import Gumbel
@@ -30,13 +31,14 @@ def _infinite(p: Any, q: Any) -> Tensor:
 
 
 for _p in (Exponential, Gamma, Gumbel, Laplace, Normal, Pareto):
-    for _q in (Beta, Pareto, Uniform):
+    for _q in (Beta, ContinuousBernoulli, Pareto, Uniform):
         if _p is not _q:
             register_kl(_p, _q)(_infinite)
 for _p in (Gumbel, Laplace, Normal):
     for _q in (Exponential, Gamma):  # type: ignore[assignment]
         register_kl(_p, _q)(_infinite)
 register_kl(Beta, Pareto)(_infinite)
+register_kl(ContinuousBernoulli, Pareto)(_infinite)
 register_kl(Poisson, Bernoulli)(_infinite)
 register_kl(Poisson, Binomial)(_infinite)
 
@@ -61,6 +63,7 @@ def _finish(p: Any, q: Any, result: Tensor) -> Tensor:
 
 
 @register_kl(Beta, Normal)
+@register_kl(ContinuousBernoulli, Normal)
 @register_kl(Exponential, Normal)
 @register_kl(Gamma, Normal)
 @register_kl(Gumbel, Normal)
@@ -75,6 +78,7 @@ def _to_normal(p: Any, q: Any) -> Tensor:
 
 
 @register_kl(Beta, Exponential)
+@register_kl(ContinuousBernoulli, Exponential)
 @register_kl(Gamma, Exponential)
 @register_kl(Pareto, Exponential)
 @register_kl(Uniform, Exponential)
@@ -158,3 +162,21 @@ def _uniform_beta(p: Any, q: Any) -> Tensor:
 def _uniform_pareto(p: Any, q: Any) -> Tensor:
     result = -p.entropy() - q.alpha.log() - q.alpha * q.scale.log() + (q.alpha + 1) * _mean_log(p)
     return ops.where(p.low < q.scale, math.inf, result)
+
+
+@register_kl(Beta, ContinuousBernoulli)
+def _beta_continuous_bernoulli(p: Any, q: Any) -> Tensor:
+    return -p.entropy() - p.mean * q.logits - (-q.probs).log1p() - q._cont_bern_log_norm()
+
+
+@register_kl(Uniform, ContinuousBernoulli)
+def _uniform_continuous_bernoulli(p: Any, q: Any) -> Tensor:
+    """Infinite where p reaches an end of [0, 1], as in PyTorch."""
+    result = _beta_continuous_bernoulli(p, q)
+    return ops.where((p.high >= 1) | (p.low <= 0), math.inf, result)
+
+
+@register_kl(ContinuousBernoulli, Uniform)
+def _continuous_bernoulli_uniform(p: Any, q: Any) -> Tensor:
+    """Finite only where q reaches beyond both ends of [0, 1], as in PyTorch."""
+    return ops.where((q.low >= 0) | (q.high <= 1), math.inf, -p.entropy() + (q.high - q.low).log())

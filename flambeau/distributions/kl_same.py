@@ -15,6 +15,7 @@ from .beta import Beta
 from .binomial import Binomial
 from .categorical import Categorical
 from .cauchy import Cauchy
+from .continuous_bernoulli import ContinuousBernoulli
 from .dirichlet import Dirichlet
 from .exp_family import ExponentialFamily
 from .exponential import Exponential
@@ -74,6 +75,12 @@ def _categorical(p: Any, q: Any) -> Tensor:
 @register_kl(OneHotCategorical, OneHotCategorical)
 def _one_hot(p: Any, q: Any) -> Tensor:
     return _categorical(p._categorical, q._categorical)
+
+
+@register_kl(ContinuousBernoulli, ContinuousBernoulli)
+def _continuous_bernoulli(p: Any, q: Any) -> Tensor:
+    own, other = [d._cont_bern_log_norm() + (-d.probs).log1p() for d in (p, q)]
+    return p.mean * (p.logits - q.logits) + own - other
 
 
 @register_kl(Dirichlet, Dirichlet)

@@ -63,6 +63,13 @@ PAIRS = [
     ("D.Bernoulli(0.2)", "D.Poisson(0.7)"), ("D.Poisson(0.2)", "D.Bernoulli(0.7)"),
     ("D.Gumbel(0.0, 1.0)", "D.Normal(1.0, 2.0)"), ("D.Normal(0.0, 1.0)", "D.Gumbel(1.0, 2.0)"),
     ("D.Pareto(1.0, 3.0)", "D.Normal(1.0, 2.0)"), ("D.Uniform(0.0, 1.0)", "D.Gumbel(1.0, 2.0)"),
+    *((p, "D.ContinuousBernoulli(t([0.2, 0.5, 0.7]))") for p in (
+        "D.Beta(2.0, 3.0)", "D.ContinuousBernoulli(0.3)", "D.Exponential(2.0)", "D.Gamma(2.0, 1.0)",
+        "D.Gumbel(0.0, 1.0)", "D.Laplace(0.0, 1.0)", "D.Normal(0.0, 1.0)", "D.Pareto(1.0, 3.0)",
+        "D.Uniform(0.0, 1.0)", "D.Uniform(0.2, 0.7)")),
+    *(("D.ContinuousBernoulli(t([0.2, 0.5, 0.7]))", q) for q in (
+        "D.Exponential(2.0)", "D.Normal(0.5, 2.0)", "D.Pareto(1.0, 3.0)", "D.Uniform(0.0, 1.0)",
+        "D.Uniform(-0.5, 1.5)")),
 ]
 
 
