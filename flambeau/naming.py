@@ -6,11 +6,23 @@ from types import FunctionType
 from typing import Any
 
 _PACKAGE = __name__.partition(".")[0]
+_IN_C = {"dtype": "dtype", "layout": "layout", "device": "device", "memory_format": "memory_format",
+         "Generator": "_C.Generator"}
+_MADE_BY_A_STATEMENT = 1 << 9       # Py_TPFLAGS_HEAPTYPE
 
 
 def of_package(definition: Any) -> bool:
     """Whether a class or function was written here, not by a user."""
     return bool(definition.__module__.partition(".")[0] == _PACKAGE)
+
+
+def shown_type(value: Any) -> str:
+    """The name of a value's type where C names it: of types written in C that of their module goes first."""
+    cls = type(value)
+    if cls.__module__.partition(".")[0] in (_PACKAGE, "torch") and cls.__name__ in _IN_C:
+        return f"torch.{_IN_C[cls.__name__]}"
+    plain = cls.__module__ == "builtins" or cls.__flags__ & _MADE_BY_A_STATEMENT
+    return cls.__name__ if plain else f"{cls.__module__}.{cls.__name__}"
 
 
 def own(cls: type, *names: str) -> None:

@@ -14,6 +14,7 @@ from ..graph.geometry import Geometry, contiguous, intern
 from ..graph.node import constant
 from ..graph.recent import Recent
 from ..graph.storage import Storage
+from ..naming import shown_type
 from ..size import Size
 from .attributes import blank
 from .recording.record import META_NODE
@@ -96,9 +97,9 @@ def infer_dtype(data: Any) -> dtypes.dtype:
     if hasattr(data, "__array__") or hasattr(data, "dtype"):
         return dtypes.from_numpy_dtype(np.asarray(data).dtype)
     if isinstance(data, (str, bytes)):
-        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+        raise TypeError(f"new(): invalid data type '{shown_type(data)}'")
     if isinstance(data, dict) or not hasattr(data, "__iter__"):
-        raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+        raise RuntimeError(f"Could not infer dtype of {shown_type(data)}")
     found: dtypes.dtype | None = None
     for item in data:
         one = infer_dtype(item)
@@ -177,7 +178,7 @@ def _of_any(data: Any, dtype: dtypes.dtype | None) -> np.ndarray[Any, Any]:
         array = _values(data)
         return array if dtype is None else dtypes.converted(array, dtype.numpy)
     if isinstance(data, (str, bytes)):
-        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+        raise TypeError(f"new(): invalid data type '{shown_type(data)}'")
     if isinstance(data, (np.ndarray, np.generic)) or hasattr(data, "__array__"):
         array = np.asarray(data)
         found = dtypes.from_numpy_dtype(array.dtype)
@@ -186,11 +187,12 @@ def _of_any(data: Any, dtype: dtypes.dtype | None) -> np.ndarray[Any, Any]:
         _refuse_negative_strides(array)
         return np.array(array, dtype=(dtype or found).numpy)
     if not isinstance(data, (bool, int, float, complex)) and not _is_sequence(data):
-        if isinstance(data, (dict, set, frozenset, Iterator)) or not hasattr(data, "__iter__"):
-            if dtype is not None:
-                raise _no_number(data, dtype)
-            raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
-        data = list(data)
+        listed = not isinstance(data, (dict, set, frozenset, Iterator)) and hasattr(data, "__iter__")
+        if dtype is not None and not listed and not hasattr(data, "__float__"):
+            raise _no_number(data, dtype)
+        if dtype is None and not listed:
+            raise RuntimeError(f"Could not infer dtype of {shown_type(data)}")
+        data = list(data) if listed else data
     if _starts_with_text(data):
         raise ValueError("too many dimensions 'str'")
     inferred = infer_dtype(data) if dtype is None else dtype
@@ -210,7 +212,7 @@ def _require_numbers(data: Any, depth: int, dtype: dtypes.dtype) -> None:
 
 
 def _no_number(item: Any, dtype: dtypes.dtype) -> TypeError:
-    kind = type(item).__name__
+    kind = shown_type(item)
     if dtype.category < dtypes.FLOATING:
         return TypeError(f"'{kind}' object cannot be interpreted as an integer")
     return TypeError(f"must be real number, not {kind}")

@@ -170,6 +170,10 @@ class ModuleConversion(ModuleTraversal):
             )
 
         def convert(tensor: Tensor) -> Tensor:
+            if tensor.is_meta and device is not None and device.type != "meta":
+                raise NotImplementedError("Cannot copy out of meta tensor; no data! Please use "
+                                          "torch.nn.Module.to_empty() instead of torch.nn.Module.to() when "
+                                          "moving module from meta to a different device.")
             target = dtype if tensor.is_floating_point() or tensor.is_complex() else None
             if memory_format is not None and tensor.dim() in (4, 5):
                 return tensor.to(device, target, non_blocking, memory_format=memory_format)

@@ -87,8 +87,11 @@ def asarray(
             raise ValueError("can't alias arbitrary sequence into a tensor.")
         made, copy = from_array(to_array(obj, dtype), device=devices.resolve(device)), None
     wanted, place = dtype or made.dtype, made.device if device is None else devices.resolve(device)
-    if copy is False and (wanted is not made.dtype or place is not made.device):
-        raise ValueError("can't alias tensor with dtype or device different from the given one.")
+    if copy is False and place is not made.device:
+        raise ValueError(f"can't alias tensor from device '{made.device}' to '{place}'.")
+    if copy is False and wanted is not made.dtype:
+        given, asked = (dtypes.SCALAR_NAMES[one] for one in (made.dtype, wanted))
+        raise ValueError(f"can't alias tensor with dtype '{given}' into dtype '{asked}'.")
     out = made.to(device=place, dtype=wanted)
     if copy and out is made:
         out = made.clone()

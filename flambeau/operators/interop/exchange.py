@@ -26,8 +26,8 @@ def to_numpy_array(self: Tensor, dtype: Any = None, copy: bool | None = None) ->
 
 @api("Tensor", name="__array_wrap__")
 def from_numpy_result(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-    """NumPy's protocol: results of its functions on a tensor are tensors again."""
-    return from_array(np.array(array))
+    """NumPy's protocol: results of its functions on a tensor are tensors again; truth values are 0 and 1."""
+    return from_array(np.array(array, dtype=np.uint8 if array.dtype == np.bool_ else None))
 
 
 # --- addresses and storages ---------------------------------------------------------------------------------

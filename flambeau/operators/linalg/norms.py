@@ -261,12 +261,10 @@ def _norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False,
     >>> torch.norm(torch.tensor([3., 4.]))
     tensor(5.)
     """
-    if p == "fro" and (dim is None or isinstance(dim, int) or len(dim) <= 2):
+    if p == "fro" and (dim is None or is_integer(dim) or len(dim) <= 2):
         return vector_norm(input, 2, dim, keepdim, dtype=dtype)
-    if isinstance(p, str) and p != "fro":
+    if isinstance(p, str):
         return matrix_norm(input, p, tuple(range(input.ndim)) if dim is None else dim, keepdim, dtype=dtype)
-    if p == "fro":
-        return vector_norm(input, 2, dim, keepdim, dtype=dtype)
     return vector_norm(input, 2.0 if p is None else p, dim, keepdim, dtype=dtype)
 
 

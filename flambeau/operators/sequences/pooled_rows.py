@@ -49,7 +49,8 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Any = None, max_norm: 
     bags = starts.size
     limits = known_range(input)
     if limits is not None and (limits[0] < 0 or limits[1] >= weight.shape[0]):
-        raise _no_such_row(look(input, "embedding_bag").reshape(-1), weight.shape[0], mode)
+        each = mode == "max" or padding_idx is not None
+        raise _no_such_row(look(input, "embedding_bag").reshape(-1), weight.shape[0], each)
     if input.ndim == 2:
         input = input.reshape(-1)
         if per_sample_weights is not None:
@@ -89,9 +90,10 @@ def _check_pooling(input: Tensor, weight: Tensor, mode: str, per_sample_weights:
         raise ValueError("mode has to be one of sum, mean or max")
 
 
-def _no_such_row(indices: Any, rows: int, mode: str) -> RuntimeError:
+def _no_such_row(indices: Any, rows: int, each: bool) -> RuntimeError:
+    """``each``: what PyTorch says where it reads row after row by itself."""
     at = int(np.flatnonzero((indices < 0) | (indices >= rows))[0])
-    if mode == "max":
+    if each:
         return RuntimeError("embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
                             f"{indices[at]}")
     return RuntimeError(f"Index {at} of input takes value {indices[at]} which is not in the valid range "
@@ -165,7 +167,7 @@ def _bag_geometry(operands: Any, attributes: Any) -> Geometry:
 def EMBEDDING_BAG(m: Any, weight: Any, indices: Any, starts: Any, mean: bool) -> Any:
     """Sums or means of the rows of (V, D) at the indices (N) of bags that begin at (B): (B, D)."""
     if indices.min() < 0 or indices.max() >= weight.shape[0]:
-        raise _no_such_row(indices, weight.shape[0], "sum")
+        raise _no_such_row(indices, weight.shape[0], each=False)
     rows = m.wide(m.take(weight, indices, axis=0))
     lengths = _lengths(starts, indices.size)
     if lengths.min() > 0:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 import flambeau as torch
 
 GIVEN: list[tuple[Any, Any, Any]] = [
+    (Decimal("0.5"), torch.float32, torch.float32), (Fraction(1, 2), torch.float64, torch.float64),
     (1.5, None, torch.float32), (3, None, torch.int64), (True, None, torch.bool),
     ([1.0, 2.0], None, torch.float32), ([1, 2.0], None, torch.float32),
     ([[1, 2], [3, 4]], None, torch.int64), ([[True], [False]], None, torch.bool),
@@ -21,6 +24,10 @@ GIVEN: list[tuple[Any, Any, Any]] = [
 ]
 
 REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
+    (Decimal(1), None, RuntimeError, "Could not infer dtype of decimal.Decimal"),
+    (torch.float32, None, RuntimeError, "Could not infer dtype of torch.dtype"),
+    (torch.device("cpu"), torch.float32, TypeError, "must be real number, not torch.device"),
+    (np.str_("a"), None, TypeError, "new(): invalid data type 'numpy.str_'"),
     ([None], torch.float32, TypeError, "must be real number, not NoneType"),
     ([None], torch.int64, TypeError, "'NoneType' object cannot be interpreted as an integer"),
     ([None], None, RuntimeError, "Could not infer dtype of NoneType"),

@@ -6,6 +6,7 @@ import multiprocessing
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 
 import flambeau as torch
@@ -92,3 +93,15 @@ def test_results_with_a_history_are_not_sent() -> None:
     with pytest.raises(RuntimeError, match=r"^Cowardly refusing to serialize non-leaf tensor"):
         ForkingPickler.dumps(x * 2)
     assert pickle.loads(ForkingPickler.dumps((x * 2).detach())).tolist() == [2.0, 2.0]
+
+
+def test_truth_values_of_numpys_functions_are_bytes() -> None:
+    x = np.isnan(torch.tensor([1.0, float("nan")]))
+    assert x.dtype is torch.uint8 and x.tolist() == [0, 1]
+
+
+def test_what_cannot_be_shared_is_told() -> None:
+    with pytest.raises(ValueError, match="can't alias tensor with dtype 'Float' into dtype 'Int'"):
+        torch.asarray(torch.ones(2), dtype=torch.int, copy=False)
+    with pytest.raises(ValueError, match="can't alias tensor from device 'cpu' to 'meta'"):
+        torch.asarray(torch.ones(2), device="meta", copy=False)
