@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from ..arguments import Registers, registers
 from ..llvm.build import Function, Module
 from ..llvm.compiling.code import kernel
-from ..llvm.emitter import Dtype, element, register_type
+from ..llvm.emitter import Dtype, element, memory_type, register_type
 
 POINTERS = ("target", "source")
 # Of planes ``inner`` have the same sample; strides, in elements, are those of the source: of samples, of
@@ -96,9 +96,13 @@ def _copy(f: Function, a: Registers, kind: str, size: int, to: str, source: str,
 
 @kernel("window_planes")
 def planes_kernel(dtype: Dtype) -> str:
-    """Columns added up, tap by tap: each element's sum is taken in the order of the kernel's elements."""
+    """Columns added up, tap by tap: each element's sum is taken in the order of the kernel's elements.
+
+    Those of 16-bit types are added in single precision, which is what the target has.
+    """
     module = Module()
-    kind, size = register_type(dtype), dtype.itemsize
+    kind, stored = register_type(dtype), memory_type(dtype)
+    size = 8 if kind == "double" else 4
     with module.kernel("window_planes") as f:
         a = registers(f, POINTERS, NUMBERS)
         taps, area = f.mul(a.kernel_b, a.kernel_w), f.mul(a.space_b, a.space_w)
@@ -108,27 +112,27 @@ def planes_kernel(dtype: Dtype) -> str:
                 f.write(kind, "0.0", f.at(target, i, kind), size)
             start = f.add(f.mul(outer, a.s_outer), f.mul(f.mul(inner, taps), a.s_inner))
             with _taps(f, a) as (tap, b, w):
-                source = f.at(a.source, f.add(start, f.mul(tap, a.s_inner)), kind)
+                source = f.at(a.source, f.add(start, f.mul(tap, a.s_inner)), stored)
                 above, below, down = _windows(f, a, "b", b)
                 left, right, along = _windows(f, a, "w", w)
                 with f.loop(above, below) as row:
                     y = f.sub(f.mul(row, a.stride_b), down)
                     to = f.at(target, f.sub(f.mul(y, a.space_w), along), kind)
-                    out_of = f.at(source, f.mul(row, a.s_b), kind)
-                    _add(f, a, kind, size, to, out_of, left, right)
+                    _add(f, a, dtype, to, f.at(source, f.mul(row, a.s_b), stored), left, right)
     return module.text()
 
 
-def _add(f: Function, a: Registers, kind: str, size: int, to: str, source: str, first: str,
-         last: str) -> None:
+def _add(f: Function, a: Registers, dtype: Dtype, to: str, source: str, first: str, last: str) -> None:
     """A row of columns added; a loop of its own where its windows are neighbours on both sides."""
+    kind, stored = register_type(dtype), memory_type(dtype)
     adjacent = f.emit(f"and i1 {f.compare('eq', a.stride_w, 1)}, {f.compare('eq', a.s_w, 1)}")
     with f.when(adjacent), f.loop(first, last) as i:
-        _add_one(f, kind, size, f.at(to, i, kind), f.at(source, i, kind))
+        _add_one(f, dtype, f.at(to, i, kind), f.at(source, i, stored))
     with f.otherwise(adjacent), f.loop(first, last) as i:
-        _add_one(f, kind, size, f.at(to, f.mul(i, a.stride_w), kind), f.at(source, f.mul(i, a.s_w), kind))
+        _add_one(f, dtype, f.at(to, f.mul(i, a.stride_w), kind), f.at(source, f.mul(i, a.s_w), stored))
 
 
-def _add_one(f: Function, kind: str, size: int, to: str, source: str) -> None:
-    total = f.emit(f"fadd {kind} {f.read(kind, to, size)}, {f.read(kind, source, size)}")
-    f.write(kind, total, to, size)
+def _add_one(f: Function, dtype: Dtype, to: str, source: str) -> None:
+    kind = register_type(dtype)
+    size = 8 if kind == "double" else 4
+    f.write(kind, f.emit(f"fadd {kind} {f.read(kind, to, size)}, {f.load(source, dtype)}"), to, size)

@@ -8,9 +8,11 @@ from typing import SupportsIndex
 from .....graph.geometry import Geometry
 from .....graph.node import Signature
 from ...arguments import Argument, words
-from ...llvm.emitter import FLOAT32, FLOAT64
+from ...llvm.emitter import BFLOAT16, FLOAT16
+from ...llvm.lanes import FLOATING
 from ...movement.windows import NUMBERS, POINTERS, columns_kernel, planes_kernel
 from ...plan import Call, Plan
+from ...recurrent.rounding import narrowed
 from ..shapes.movement import bytes_moved
 
 _TASK = 1 << 13     # elements of columns that are worth a task of its own
@@ -33,12 +35,17 @@ def _planes(signature: Signature) -> Plan | None:
     x, out = signature.geometries[0], signature.outputs[0]
     space, kernel, dilation, padding, stride = signature.attributes
     dtype = out.dtype.numpy
-    if not out.numel or not x.numel or x.dtype is not out.dtype or dtype not in (FLOAT32, FLOAT64):
+    if not out.numel or not x.numel or x.dtype is not out.dtype or dtype not in FLOATING:
         return None
     across = _counts(space, kernel, dilation, padding, stride)[1]
     strides = (x.strides[0], x.strides[1], across * x.strides[2], x.strides[2])
     given = _given(out.shape[1], strides, space, kernel, dilation, padding, stride)
-    return _plan(signature, planes_kernel(dtype), given, x, out.shape[0] * out.shape[1], x.numel)
+    planes = out.shape[0] * out.shape[1]
+    if dtype not in (FLOAT16, BFLOAT16):
+        return _plan(signature, planes_kernel(dtype), given, x, planes, x.numel)
+    call = _call(planes_kernel(dtype), {**given, "target": lambda w: w.workspace(0)}, x, planes, x.numel)
+    return Plan([call, narrowed(dtype, out.numel, 0)], workspace=-(-4 * out.numel // 64) * 64,
+                traffic=bytes_moved(signature) + 8.0 * out.numel)
 
 
 def _counts(space: Sequence[int], kernel: Sequence[int], dilation: Sequence[int], padding: Sequence[int],
@@ -60,10 +67,14 @@ def _given(inner: int, strides: Sequence[int], space: Sequence[int], kernel: Seq
 
 def _plan(signature: Signature, function: SupportsIndex, given: dict[str, Argument], x: Geometry, planes: int,
           elements: int) -> Plan:
-    given |= {"target": lambda w: w.output(0), "source": lambda w: w.input(0, x)}
-    made = words(POINTERS, NUMBERS, given)
-    call = Call(function, made, planes, grain=max(1, _TASK // max(1, elements // planes)))
+    call = _call(function, {**given, "target": lambda w: w.output(0)}, x, planes, elements)
     return Plan([call], traffic=bytes_moved(signature))
+
+
+def _call(function: SupportsIndex, given: dict[str, Argument], x: Geometry, planes: int,
+          elements: int) -> Call:
+    made = words(POINTERS, NUMBERS, {**given, "source": lambda w: w.input(0, x)})
+    return Call(function, made, planes, grain=max(1, _TASK // max(1, elements // planes)))
 
 
 TEMPLATES = {"im2col": _columns, "col2im": _planes}
