@@ -3,7 +3,8 @@
 try:
     import tensorboard as _tensorboard  # type: ignore[import-untyped,import-not-found,unused-ignore]
 except ImportError as error:
-    raise ImportError("TensorBoard logging needs the package tensorboard, which is not there") from error
+    raise ModuleNotFoundError("No module named 'tensorboard': install it to write logs for TensorBoard",
+                              name="tensorboard") from error
 
 from .writer import FileWriter, SummaryWriter
 
