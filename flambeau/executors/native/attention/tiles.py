@@ -22,6 +22,7 @@ from ..products.microkernel import Accumulators, Tile, accumulate, local_array, 
 from ..vectors import transposed, transposed_pairs
 
 ROWS = 8       # of a tile of a product, at most, as extents are mostly multiples of it
+_SOON = 4       # rows of a result that are asked for before they are written, as stores wait for each other
 KEYS = 128      # keys of a block, at most: with as many rows of V, a tile of scores fits the first cache
 
 
@@ -319,6 +320,7 @@ class Parts:
         with f.loop(0, rows) as r:
             start = self.at(f, source, f.mul(r, source_row))
             end = f.at(target, f.mul(r, row), memory)
+            soon = f.at(end, f.mul(row, _SOON), memory)
             if self.storage == self.compute:
                 factor = self.broadcast(f, factors, r) if factors else ""
 
@@ -327,6 +329,7 @@ class Parts:
                     return f.emit(f"fmul {self.vector} {x}, {factor}") if factor else x
 
                 with f.loop(0, whole, self.lanes) as c:
+                    f.prefetch(self.at(f, soon, c), 1, write=True)
                     self.write(f, value(c), end, c)
                 with f.when(f.compare("slt", whole, columns)):
                     f.write_masked(self.vector, value(whole), self.at(f, end, whole), inside, self.itemsize)
