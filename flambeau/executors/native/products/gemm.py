@@ -27,6 +27,7 @@ from ..llvm.compiling.machine import machine
 from ..llvm.lanes import element_at
 from .ahead import STATE, Beyond, begin
 from .arguments import Kind, Rows, Source, Word
+from .epilogue import ITEM
 from .following import follow
 from .items import item_of, item_offset
 from .microkernel import local_array
@@ -51,6 +52,7 @@ def product_text(kind: Kind) -> str:
 _BLOCK = (("ptr noalias readonly", "%words"), ("ptr", "%scratch"), ("i64", "%rb"), ("i64", "%cb"),
           ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
 _CHUNK = 8  # steps of the depth: as many lines of a cache's set as there usually are
+_LARGE = 1 << 16    # elements of results that the second cache holds
 
 
 class _Writer:
@@ -196,7 +198,16 @@ class _Rows:
         self.a = element_at(f, self.dtype, f.word(Word.A, "ptr"), item_offset(f, INDICES, Word.A_ITEM, "0"))
         how = f.word(Word.IN_PLACE)
         self.in_place, self.at_once = f.compare("ne", how, 0), f.compare("eq", how, int(Rows.AT_ONCE))
-        self.ahead = local_array(f, STATE, "i64")
+        self.ahead = local_array(f, STATE + 1, "i64")
+        f.write("i64", self._comes(), f.at(self.ahead, STATE, "i64"), 8)
+
+    def _comes(self) -> str:
+        """1 if the result is so large that it comes from beyond the second cache, and stays in a cache."""
+        f, count = self.f, self.f.mul(self.f.word(Word.M), self.f.word(Word.N))
+        for k in range(ITEM):
+            count = f.mul(count, f.word(Word.EXTENTS + k))
+        near = f.compare("eq", f.word(Word.PAST), 0)
+        return f.emit(f"zext i1 {f.emit(f'and i1 {near}, ' + f.compare('sgt', count, _LARGE))} to i64")
 
     def pack(self, row: str, end: str, k: str, step: str) -> _Block:
         """Pack a block of rows, or of those read in place the last ones that are no whole tile.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..llvm.build import Function, Module, Value, Variable
 from ..llvm.compiling.machine import machine
 from ..llvm.lanes import element_at, gather_lanes, read_lanes, scatter_lanes, write_lanes, write_past
-from .ahead import LINE, Walk
+from .ahead import LINE, STATE, Walk
 from .arguments import Kind, Word
 from .epilogue import Place
 from .microkernel import Accumulators, Tile, accumulate, finish_spilled, is_whole, spilled
@@ -22,6 +22,7 @@ _PART = (("ptr noalias readonly", "%words"), ("ptr", "%buffer"), ("ptr", "%c"), 
          ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
 INDICES = ("%i0", "%i1", "%i2")     # of the batch's item
 _DEEP = 128         # steps from which on a tile takes long enough to ask for
+_DEEP_OF_LARGE = 64     # the same where the result comes from beyond the second cache
 _PART_ROWS = 2      # so many rows of the part of C that it goes to, one time after the other,
 _PART_STEPS = 8     # so many steps apart: a line takes ten or more to come from memory;
 _SOON = 16          # and for a row of B so many steps before it is read
@@ -76,7 +77,8 @@ class Tiles:
         been driven out of the first cache by A and B. A core waits for some twenty lines at once at most. If
         all of C's were among them, the next rows of B would have to wait for memory, too: so the last steps
         are cut into parts, before each of which a few rows of C are asked for. In the last part the rows of B
-        that are read soon are the first ones: the tile below begins with them.
+        that are read soon are the first ones: the tile below begins with them. Of few steps, B is in the
+        first cache: all of C is asked for at first, unless the result stays in the second one.
         """
         walk = Walk(f, "%ahead")
         a, b = f.variable("ptr", "%a"), f.variable("ptr", "%b")
@@ -87,10 +89,13 @@ class Tiles:
             a.set(f.at(a.get(), f.mul(steps, "%a_step"), self.tile.element))
             b.set(f.at(b.get(), f.mul(steps, "%b_step"), self.tile.element))
 
-        deep = f.compare("sge", depth, _DEEP)
+        comes = f.compare("ne", f.read("i64", f.at("%ahead", STATE, "i64"), 8), 0)   # behind the walk
+        deep = f.compare("sge", depth, f.choose(comes, "i64", _DEEP_OF_LARGE, _DEEP))
         with f.when(deep):
             self._add_parts(f, depth, add)
         with f.otherwise(deep):
+            with f.when(comes):
+                self._fetch_rows(f, *self._result(f), self.tile.rows)
             add(depth, 0)
         walk.save()
 
@@ -98,26 +103,28 @@ class Tiles:
         """Call ``add`` for one part of the depth after the other."""
         parts = self.tile.rows // _PART_ROWS    # behind a first, long one
         steps = f.variable("i64", f.sub(depth, _SOON + (parts - 1) * _PART_STEPS))
-        c = self._first_row(f)
+        c, stride = self._result(f)
         soon = f.mul("%b_step", _SOON)
         again = f.sub(soon, f.mul("%b_step", depth))
         with f.loop(0, parts + 1) as part:
             add(steps.get(), f.choose(f.compare("eq", part, parts), "i64", again, soon))
             steps.set(f.choose(f.compare("eq", part, parts - 1), "i64", _SOON, _PART_STEPS))
-            self._fetch_rows(f, c)
+            self._fetch_rows(f, c, stride, _PART_ROWS)
 
-    def _first_row(self, f: Function) -> Variable:
-        """The address of the tile's first row in C."""
+    def _result(self, f: Function) -> tuple[Variable, str]:
+        """The address of the first row in C, and the stride of rows; what passes the caches stays out."""
+        past = f.compare("ne", f.word(Word.PAST), 0)
         start = f.add(f.mul("%row", f.word(Word.C_ROW)), "%column")
-        return f.variable("ptr", element_at(f, self.kind.target, "%c", start))
+        first = f.choose(past, "ptr", "%ahead", element_at(f, self.kind.target, "%c", start))
+        return f.variable("ptr", first), f.choose(past, "i64", 0, f.word(Word.C_ROW))
 
-    def _fetch_rows(self, f: Function, c: Variable) -> None:
-        """Ask for a few rows of the part of C that the tile is written to, and go on to the next ones."""
+    def _fetch_rows(self, f: Function, c: Variable, stride: str, count: int) -> None:
+        """Ask for some rows of the part of C that the tile is written to, and go on to the next ones."""
         size = self.kind.target.itemsize
-        for _ in range(_PART_ROWS):
+        for _ in range(count):
             for line in range(0, self.tile.columns * size, LINE):
                 f.prefetch(f.at(c.get(), line, "i8"), 1, write=True)
-            c.set(element_at(f, self.kind.target, c.get(), f.word(Word.C_ROW)))
+            c.set(element_at(f, self.kind.target, c.get(), stride))
 
     def _part(self) -> Function:
         """Store a tile that may lie in the result in part, from memory: any strides and depth."""
