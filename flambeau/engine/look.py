@@ -359,6 +359,7 @@ def snapshot(storage: Storage) -> Node:
         storage.exposed = False
         return node
     if storage.owner is not None and value.base is not None and value.base.base is None \
+            and (storage.owner is value.base or sys.getrefcount(storage.owner) <= pending.UNHELD) \
             and sys.getrefcount(value) <= _UNSEEN and sys.getrefcount(value.base) <= _UNSEEN:
         storage.exposed = False
         return node

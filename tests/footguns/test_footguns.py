@@ -196,6 +196,17 @@ def test_a_saved_tensor_written_before_backward_is_an_error(torch: Any) -> None:
         z.backward()
 
 
+def test_memory_of_a_reshaped_array_stays_shared_after_it_was_read(torch: Any) -> None:
+    """Who holds an array that is a view of another one sees the same memory, as ever."""
+    array = (np.arange(6.0) * 2).reshape(2, 3)
+    tensor = torch.from_numpy(array)
+    assert (tensor * 1).sum().item() == 30
+    tensor[1, 1] = 5
+    assert array[1, 1] == 5
+    array[0, 0] = 7
+    assert (tensor * 1)[0, 0].item() == 7
+
+
 def test_memory_written_from_outside_is_seen(torch: Any) -> None:
     """``from_numpy`` and ``numpy()`` share memory both ways, also with writes that are still to come."""
     array = np.zeros(3, dtype=np.float32)
