@@ -16,6 +16,7 @@ from .operators.shapes.joining import cat
 from .size import Size
 from .sparse.construct import rebuilt
 from .tensor import Tensor, fresh
+from .tensor.aliasing.turned import turn
 from .tensor.construct import empty_geometry
 from .tensor.storage_view import TypedStorage
 from .utils.data._utils.errors import ExceptionWrapper as ExceptionWrapper
@@ -75,9 +76,7 @@ def _rebuild_tensor_v2(
     """A tensor as saved since PyTorch 0.4; ``metadata`` says whether to conjugate or negate it."""
     made = _rebuild_tensor(storage, storage_offset, size, stride)
     if isinstance(metadata, dict):
-        for name in ("conj", "neg"):
-            if metadata.get(name) is True:
-                made = getattr(made, name)()
+        turn(made, metadata.get("conj") is True and made.is_complex(), metadata.get("neg") is True)
     return made.requires_grad_() if requires_grad else made
 
 

@@ -9,6 +9,7 @@ from ..devices import get_default_device
 from ..jit.tracing import is_tracing
 from ..library.dispatch_keys import DispatchKey, DispatchKeySet, ExcludedKeys
 from ..tensor import Tensor
+from ..tensor.aliasing.turned import shares_memory
 from ..tensor.batching import levels
 from ..tensor.generator import Generator as Generator
 from ..tensor.overrides import DisableTorchFunction, disabled_torch_function, has_torch_function, modes
@@ -63,7 +64,7 @@ class ScriptMethod(metaclass=_Unmade):
 
 def _is_alias_of(tensor: Tensor, other: Tensor) -> bool:
     """Whether two tensors share storage."""
-    return tensor._storage is other._storage
+    return shares_memory(tensor, other)
 
 
 def _show_config() -> str:

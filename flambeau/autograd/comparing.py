@@ -38,7 +38,8 @@ from ..executors.native.programs.runtime.objects import (
     slot_of,
     table_of,
 )
-from ..graph.storage import Storage
+from ..graph.storage import Derived, Storage
+from ..tensor.aliasing.turned import Turned
 from ..tensor.tape import GradFn
 
 PYTHON, FOUND, KEPT = range(3)
@@ -46,7 +47,7 @@ STOPS, EDGES, SAVED = 3, 5, 7
 _HEADER_WORDS = 9
 _STOP_WORDS, _EDGE_WORDS, _SAVED_WORDS = 6, 3, 3
 (NONE, FALSE, TUPLE_TYPE, STORAGE_TYPE, TENSOR_STORAGE, TENSOR_COUNTER, TENSOR_GEOMETRY, VERSION, HOLD,
- LET_GO, NEW_LIST, ATTRIBUTE, EQUAL, AS_INTEGER, FORGET) = range(15)
+ LET_GO, NEW_LIST, ATTRIBUTE, EQUAL, AS_INTEGER, FORGET, TURNED_TYPE) = range(16)
 _EQUAL = 2      # of Python's comparisons
 _NAMES = {TENSOR_STORAGE: "_storage", TENSOR_COUNTER: "_counter", TENSOR_GEOMETRY: "_geometry",
           VERSION: "version"}
@@ -89,7 +90,7 @@ def _compare() -> Method:
 @cache
 def _python() -> Any:
     return for_ever(table_of(
-        {NONE: None, FALSE: False, TUPLE_TYPE: tuple, STORAGE_TYPE: Storage, **_NAMES},
+        {NONE: None, FALSE: False, TUPLE_TYPE: tuple, STORAGE_TYPE: Storage, TURNED_TYPE: Turned, **_NAMES},
         {HOLD: "Py_IncRef", LET_GO: "Py_DecRef", NEW_LIST: "PyList_New", ATTRIBUTE: "PyObject_GetAttr",
          EQUAL: "PyObject_RichCompareBool", AS_INTEGER: "PyLong_AsLongLong", FORGET: "PyErr_Clear"}))
 
@@ -173,11 +174,17 @@ def _keep(module: Module) -> Function:
             counter = c.attribute(found, TENSOR_COUNTER)
             counted.set(f.choose(c.same(counter, c.object(NONE)), "ptr", storage.get(), counter))
             c.refuse_unless(c.same(c.attribute(found, TENSOR_GEOMETRY), geometry))
-        c.refuse_unless(c.same(c.get(storage.get(), TYPE_AT), c.object(STORAGE_TYPE)))
+        own = f.variable("ptr", storage.get())
+        with f.when(c.same(c.get(storage.get(), TYPE_AT), c.object(TURNED_TYPE))):
+            own.set(c.slot(storage.get(), Derived, "source"))    # Note: turned storages
+            c.refuse_unless(c.same(c.get(own.get(), TYPE_AT), c.object(STORAGE_TYPE)))
+            read = c.slot(storage.get(), Derived, "read")
+            c.refuse_unless(c.same(c.slot(own.get(), Storage, "node"), read))
+        c.refuse_unless(c.same(c.get(own.get(), TYPE_AT), c.object(STORAGE_TYPE)))
         version = c.integer(c.attribute(counted.get(), VERSION))
         c.refuse_unless(c.equal(version, c.integer(c.item("%saved", f.add(place, 1)))))
-        c.refuse_unless(c.same(c.slot(storage.get(), Storage, "geometry"), c.get("%row", 16)))
-        c.refuse_unless(c.same(c.slot(storage.get(), Storage, "exposed"), c.object(FALSE)))
+        c.refuse_unless(c.same(c.slot(own.get(), Storage, "geometry"), c.get("%row", 16)))
+        c.refuse_unless(c.same(c.slot(own.get(), Storage, "exposed"), c.object(FALSE)))
         c.append(c.slot(storage.get(), Storage, "node"), "%kept", "%at")
         f.give(1)
     return f

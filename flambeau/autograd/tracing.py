@@ -12,6 +12,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..graph.storage import Storage
 from ..tensor import Tensor
+from ..tensor.aliasing.turned import is_steady
 from ..tensor.recording.record import META_NODE
 from ..tensor.tape import GradFn, SavedTensor
 from .readings import Gradient, Reading, travelling
@@ -89,7 +90,7 @@ class Tracing:
                 return False
             else:
                 storage, geometry = found._storage, found._geometry
-            if storage.exposed or storage.node is META_NODE:
+            if not is_steady(storage) or storage.node is META_NODE:
                 return False
             self.places.append(storage.node)
             self.kept.append((at, geometry, storage.geometry))

@@ -37,6 +37,15 @@ class Storage:
         return self.geometry.flat
 
 
+class Derived(Storage):
+    """A storage whose node is made of that of ``source``; ``read``: of which node it was made last."""
+
+    __slots__ = ("source", "read")
+
+    source: Storage
+    read: Any
+
+
 class VersionCounter:
     """A counter of its own, for tensors that share memory and not history (``.data``)."""
 

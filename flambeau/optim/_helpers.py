@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from .. import operators as ops
 from ..autograd import set_grad_enabled
+from ..operators.pointwise.complex_numbers import as_reals
 from ..tensor import Tensor
 
 Method = Callable[..., Any]
@@ -48,4 +48,4 @@ def _view_as_real(params: list[Tensor], *state_and_grads: list[Tensor]) -> None:
     for i, p in enumerate(params):
         if p.is_complex():
             for column in (params, *state_and_grads):
-                column[i] = ops.view_as_real(column[i])
+                column[i] = as_reals(column[i])

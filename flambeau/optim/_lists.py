@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import operators as ops
+from ..operators.pointwise.complex_numbers import as_reals
 from ..tensor import Tensor
 from ._apply import apply_rule
 from ._counters import Counters, number
@@ -49,4 +49,4 @@ def step_lists(kind: type[RuleOptimizer], params: Sequence[Tensor], grads: Seque
 
 def _real(x: Tensor) -> Tensor:
     """Complex tensors are pairs of real numbers to a rule."""
-    return ops.view_as_real(x) if x.is_complex() else x
+    return as_reals(x) if x.is_complex() else x

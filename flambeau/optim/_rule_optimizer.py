@@ -20,6 +20,7 @@ from .. import operators as ops
 from ..autograd import enable_grad
 from ..naming import own
 from ..operators.optimization.multi_tensor import gradients, suits
+from ..operators.pointwise.complex_numbers import as_reals
 from ..tensor import Tensor
 from ..tensor import state as mode
 from ..tensor.overrides import active as sparse_possible
@@ -149,7 +150,7 @@ class RuleOptimizer(Optimizer):
                 one.show(cohort.counters)
             own = grads if cohort.at is None else [grads[k] for k in cohort.at]
             for position in cohort.complex_at:
-                own[position] = ops.view_as_real(own[position])
+                own[position] = as_reals(own[position])
             self._update(cohort, own, numbers, flags)
 
     def _step_sparse(
@@ -241,8 +242,8 @@ class RuleOptimizer(Optimizer):
         for position in cohort.complex_at:
             for column in columns[1:]:
                 if column is not None:
-                    column[position] = ops.view_as_real(column[position])
-        cohort.targets = [ops.view_as_real(p) if p.is_complex() else p for p in cohort.params]
+                    column[position] = as_reals(column[position])
+        cohort.targets = [as_reals(p) if p.is_complex() else p for p in cohort.params]
         cohort.states = columns[1:]
         if not cohort.complex_at and not self.defaults.get("differentiable"):
             self._join(cohort, first)

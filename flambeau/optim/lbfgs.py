@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import operators as ops
 from ..autograd import enable_grad, no_grad
+from ..operators.pointwise.complex_numbers import as_reals
 from ..tensor import Tensor
 from ._arguments import check_lr
 from ._counters import number
@@ -80,13 +81,13 @@ class LBFGS(Optimizer):
         for p in self._params:
             grad = ops.zeros_like(p) if p.grad is None else p.grad
             grad = grad.to_dense() if grad._sparse else grad
-            parts.append((ops.view_as_real(grad) if grad.is_complex() else grad).reshape(-1))
+            parts.append((as_reals(grad) if grad.is_complex() else grad).reshape(-1))
         return ops.cat(parts, 0)
 
     def _move(self, length: float, direction: Tensor) -> None:
         start = 0
         for p in self._params:
-            flat = ops.view_as_real(p) if p.is_complex() else p
+            flat = as_reals(p) if p.is_complex() else p
             part = direction[start : start + flat.numel()]
             flat.add_(part.view_as(flat), alpha=length)
             start += flat.numel()

@@ -14,6 +14,7 @@ from ..layouts import layout
 from ..nn.parameter import Parameter
 from ..operators.interop.protocols import PRIVATE
 from ..tensor import Tensor
+from ..tensor.aliasing.turned import is_turned, root
 from ..tensor.handle import warn_if_has_hooks
 from ..tensor.storage_view import TypedStorage, UntypedStorage
 from .locations import location_tag
@@ -92,20 +93,20 @@ def _slots(cls: type) -> list[str]:
 
 def _reduce_values(x: Tensor, hooks: Any) -> tuple[Any, tuple[Any, ...]]:
     requires_grad = x.requires_grad
-    if x.is_conj():
-        x = x.resolve_conj()
     g = x._geometry
     if g.device.type == "meta":
         return _utils._rebuild_meta_tensor_no_storage, (g.dtype, tuple(g.shape), g.strides, requires_grad)
     typed = g.dtype in STORAGE_NAMES
     storage = TypedStorage(
-        wrap_storage=UntypedStorage(_storage=x._storage), dtype=g.dtype if typed else uint8
+        wrap_storage=UntypedStorage(_storage=root(x._storage)), dtype=g.dtype if typed else uint8
     )
     arguments = (storage, g.offset, tuple(g.shape), g.strides, requires_grad, hooks)
+    turned = {name: True for name, is_so in zip(("conj", "neg"), is_turned(x)) if is_so}
+    metadata = (turned,) if turned else ()
     return (
-        (_utils._rebuild_tensor_v2, arguments)
+        (_utils._rebuild_tensor_v2, (*arguments, *metadata))
         if typed
-        else (_utils._rebuild_tensor_v3, (*arguments, g.dtype))
+        else (_utils._rebuild_tensor_v3, (*arguments, g.dtype, *metadata))
     )
 
 

@@ -17,6 +17,7 @@ from ..creation.creation import like_geometry
 from ..declaration.definition import arithmetic_dtype, pointwise_geometry, pointwise_operator
 from ..declaration.domain import COMPLEX, INTEGRAL, NOT_FLOATING, not_implemented, refuse
 from ..declaration.registry import api, failed
+from ..pointwise.arithmetic import conjugate
 from ..pointwise.comparison import where
 from ..pointwise.exponential import SIGMOID, exp, sigmoid
 from ..pointwise.trigonometric import tanh
@@ -120,14 +121,14 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
 
 @SILU_BACKWARD.derivative("grad", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
-    return record(SILU_BACKWARD, (grad, input.conj()))
+    return record(SILU_BACKWARD, (grad, conjugate(input)))
 
 
 @SILU_BACKWARD.derivative("input", keeps="grad input")
 def _(ctx: Any, grad: Tensor, inner: Tensor, input: Tensor) -> Tensor:
     s = sigmoid(input)
     curve = s * (1 - s) * (2 + input * (1 - 2 * s))
-    return grad.conj() * inner * curve.conj() if input.is_complex() else grad * inner * curve
+    return conjugate(grad) * inner * conjugate(curve)
 
 
 @MISH.derivative("input", keeps="input")

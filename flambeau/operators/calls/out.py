@@ -9,6 +9,7 @@ from ...graph.geometry import dense_like
 from ...tensor import Tensor, state
 from ...tensor.aliasing.inplace import require_no_overlap, write
 from ...tensor.aliasing.overlap import require_apart
+from ...tensor.aliasing.turned import shares_memory
 from ...tensor.warned import warn
 
 
@@ -83,7 +84,7 @@ def require_type(out: Any, dtype: Any) -> None:
 
 def _share_elements(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors may have memory in common."""
-    if a._storage is not b._storage:
+    if not shares_memory(a, b):
         return False
     if a is b:
         return True

@@ -37,7 +37,7 @@ def assign_number(x: Tensor, key: Any, number: int | float) -> bool:
     if storage.node.value is None:
         _make_known(storage)
     value = storage.node.value
-    if value.__class__ is not np.ndarray:
+    if value.__class__ is not np.ndarray or storage.__class__ is not Storage:
         return False
     if not storage.exposed:
         if getrefcount(storage.node) > UNHELD or getrefcount(value) > UNHELD + 1 \

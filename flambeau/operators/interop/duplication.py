@@ -16,6 +16,7 @@ from ...graph.node import constant
 from ...graph.storage import Storage
 from ...size import Size
 from ...tensor import Tensor
+from ...tensor.aliasing.turned import is_turned, root, turn
 from ...tensor.attributes import blank
 from ...tensor.recording.record import META_NODE
 from ..declaration.registry import api
@@ -88,10 +89,12 @@ def _rebuild(
     offset: int,
     requires_grad: bool,
     extras: dict[str, Any],
+    turned: tuple[bool, bool] = (False, False),
 ) -> Tensor:
     out: Any = blank(cls)
     out._storage = storage
     out._geometry = intern(Size(shape), strides, offset, dtype, storage.geometry.device)
+    turn(out, *turned)
     if requires_grad:
         out._requires_grad = True
     out.__dict__.update(extras)
@@ -115,13 +118,14 @@ def own_reduction(self: Tensor) -> tuple[Any, ...]:
     g = self._geometry
     return _rebuild, (
         type(self),
-        self._storage,
+        root(self._storage),
         g.dtype,
         tuple(g.shape),
         g.strides,
         g.offset,
         self.requires_grad,
         _extras(self),
+        is_turned(self),
     )
 
 

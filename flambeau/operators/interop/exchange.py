@@ -9,6 +9,7 @@ import numpy as np
 from ...devices import META
 from ...engine import address
 from ...tensor import Tensor
+from ...tensor.aliasing.turned import is_turned, root
 from ...tensor.construct import from_array, shared
 from ...tensor.storage_view import TypedStorage, UntypedStorage
 from ...tensor.warned import warn_once
@@ -47,7 +48,7 @@ def data_ptr(self: Tensor) -> int:
     g = self._geometry
     if g.device is META or g.numel == 0:
         return 0
-    return address(self._storage) + g.offset * g.dtype.itemsize
+    return address(root(self._storage)) + g.offset * g.dtype.itemsize
 
 
 @api("Tensor")
@@ -58,7 +59,7 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
     >>> torch.ones(3).untyped_storage().nbytes()
     12
     """
-    return UntypedStorage(_storage=self._storage)
+    return UntypedStorage(_storage=root(self._storage))
 
 
 @api("Tensor", aliases=("_typed_storage",))
@@ -110,6 +111,9 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 # --- DLPack -------------------------------------------------------------------------------------------------
 
 
+_CONJUGATED = "Can't export tensors with the conjugate bit set"
+
+
 @api("Tensor", name="__dlpack__")
 def dlpack_capsule(
     self: Tensor,
@@ -122,7 +126,9 @@ def dlpack_capsule(
     """A DLPack capsule of this tensor's memory."""
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    return self.numpy().__dlpack__(max_version=max_version, copy=copy)
+    if is_turned(self)[0]:
+        raise BufferError(_CONJUGATED)
+    return self.numpy(force=is_turned(self)[1]).__dlpack__(max_version=max_version, copy=copy)
 
 
 @api("Tensor", name="__dlpack_device__")
@@ -153,6 +159,8 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     tensor([0, 1, 2])
     """
     if isinstance(ext_tensor, Tensor):
+        if is_turned(ext_tensor)[0]:
+            raise BufferError(_CONJUGATED)
         return ext_tensor.clone() if copy else ext_tensor.view(ext_tensor.shape)
     if hasattr(ext_tensor, "__dlpack__"):
         array = np.from_dlpack(ext_tensor)

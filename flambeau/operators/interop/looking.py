@@ -12,6 +12,7 @@ from ...engine import expose, value_of
 from ...executors.interpreter.arrays import read
 from ...graph.storage import Storage
 from ...tensor import Tensor, state
+from ...tensor.aliasing.turned import Turned, is_turned
 from ...tensor.batching import BatchedTensor, rules
 from ...tensor.samples.drawn import number_seen
 from ...tensor.warned import warn
@@ -102,7 +103,17 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
                         "tensor to host memory first.")
     if self._geometry.dtype in _NOT_NUMPY:
         raise TypeError(f"Got unsupported ScalarType {dtypes.SCALAR_NAMES[self._geometry.dtype]}")
+    if self._storage.__class__ is Turned:
+        self = _resolved(self, force)
     return read(expose(self._storage, "numpy"), self._geometry)
+
+
+def _resolved(x: Tensor, force: bool) -> Tensor:
+    for name, short, turned in zip(("conjugate", "negative"), ("conj", "neg"), is_turned(x)):
+        if turned and not force:
+            raise RuntimeError(f"Can't call numpy() on Tensor that has {name} bit set. Use "
+                               f"tensor.resolve_{short}().numpy() instead.")
+    return x.clone()
 
 
 # --- Python's conversions -----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...tensor import Tensor, assign
+from ...tensor.aliasing.turned import is_turned, shares_memory
 from ...tensor.attributes import PRIVATE as PRIVATE
 from ...tensor.construct import from_array
 from ..calls.arguments import is_integer
@@ -126,7 +127,8 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     >>> x.is_set_to(x.view(3)), x.is_set_to(x.clone())
     (True, False)
     """
-    return self._storage is tensor._storage and self._geometry is tensor._geometry
+    return shares_memory(self, tensor) and self._geometry is tensor._geometry \
+        and is_turned(self) == is_turned(tensor)
 
 
 # --- Python functions on each element -----------------------------------------------------------------------

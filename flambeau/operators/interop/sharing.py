@@ -10,6 +10,7 @@ from ... import dtypes
 from ...devices import META
 from ...graph.storage import Storage
 from ...tensor import Tensor, shared_memory
+from ...tensor.aliasing.turned import root
 from ..declaration.registry import api
 from .duplication import own_reduction, reduce_storage
 
@@ -22,7 +23,7 @@ def is_shared(self: Tensor) -> bool:
     >>> torch.ones(1).is_shared()
     False
     """
-    return shared_memory.is_shared(self._storage)
+    return shared_memory.is_shared(root(self._storage))
 
 
 @api("Tensor")
@@ -37,7 +38,7 @@ def share_memory_(self: Tensor) -> Tensor:
     """
     if self._storage.geometry.device is not META:
         _send_descriptors()
-        shared_memory.share(self._storage)
+        shared_memory.share(root(self._storage))
     return self
 
 
@@ -60,7 +61,7 @@ def _reduce(x: Tensor) -> Any:
             "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not "
             "support crossing process boundaries.  If you just want to transfer the data, call detach() "
             "on the tensor before serializing (e.g., putting it on the queue).")
-    shared = shared_memory.is_shared(x._storage)
+    shared = shared_memory.is_shared(root(x._storage))
     return own_reduction(x) if shared else x.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
 
 

@@ -25,6 +25,7 @@ from ..declaration.domain import not_implemented
 from ..declaration.prices import distance_gradients, distances
 from ..declaration.registry import NAMESPACES, api
 from .norms import norm_of
+from .support import conj
 
 _PRODUCT_MODES = {
     "use_mm_for_euclid_dist_if_necessary": 25,  # more rows than this make a matrix product worth while
@@ -281,7 +282,7 @@ def _scaled_gradient(
     grad: Tensor, x: Tensor, norm: Tensor, scale: Tensor, p: float, others: list[int]
 ) -> Tensor:
     """The gradient through x maxnorm / (||x|| + tiny)."""
-    along = grad * x.conj()
+    along = grad * conj(x)
     along = (along.real if along.is_complex() else along).sum(others, keepdim=True)
     size = x.abs()
     where: Any = NAMESPACES["torch"]["where"]

@@ -19,6 +19,7 @@ from .support import (
     LinAlgError,
     adjoint,
     by_columns,
+    conj,
     identity,
     require_square,
     same_by_columns,
@@ -81,7 +82,7 @@ def _(ctx: Any, grads: Any, values: Tensor, V: Tensor) -> Any:
     inner = None if to_values is None else to_values.diag_embed()
     if to_vectors is not None:
         one = identity(values.shape[-1], values)
-        gaps = (values.unsqueeze(-2) - values.unsqueeze(-1)).conj() + one
+        gaps = conj(values.unsqueeze(-2) - values.unsqueeze(-1)) + one
         mixed = adjoint(V) @ to_vectors
         scale = mixed.diagonal(dim1=-2, dim2=-1).real.to(mixed.dtype)
         part = (mixed - (adjoint(V) @ V) * scale.unsqueeze(-2)) / gaps * (1 - one)

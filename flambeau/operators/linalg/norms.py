@@ -15,7 +15,7 @@ from ..calls.out import EXACT, Out
 from ..declaration.definition import arithmetic_dtype, between_steps, operand_dtype, operator
 from ..declaration.registry import api, called
 from ..reductions.reduction import kept, reduction_geometry
-from .support import require_matrix
+from .support import conj, require_matrix
 from .svd import svdvals
 
 # --- logsumexp ----------------------------------------------------------------------------------------------
@@ -31,7 +31,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor, output: Tensor) -> Tensor:
     dims, keepdim, _ = ctx.attributes
     shape = input.shape
     share = (input - kept(output, dims, keepdim, shape)).exp()
-    return kept(grad, dims, keepdim, shape) * (share.conj() if share.is_complex() else share)
+    return kept(grad, dims, keepdim, shape) * conj(share)
 
 
 @api("torch", "Tensor", "special", out=True, judge="first")

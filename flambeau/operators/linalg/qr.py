@@ -17,7 +17,7 @@ from ..declaration.registry import api
 from ..declaration.undifferentiable import refuse_formula
 from ..shapes.joining import cat
 from .solve import SOLVE_TRIANGULAR, solve_triangular
-from .support import adjoint, by_columns, require_kernel, require_matrix, same_by_columns
+from .support import adjoint, by_columns, conj, require_kernel, require_matrix, same_by_columns
 
 
 def _qr_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
@@ -188,7 +188,7 @@ def _reflect(A: Tensor, tau: Tensor, x: Tensor, conjugated: bool) -> Tensor:
     U = (adjoint(V) @ V).triu(1) * tau.unsqueeze(-2)
     scale = tau.unsqueeze(-1)
     if conjugated:
-        inner = scale.conj() * (adjoint(V) @ x) if tau.is_complex() else scale * (adjoint(V) @ x)
+        inner = conj(scale) * (adjoint(V) @ x)
         return x - V @ solve_triangular(adjoint(U), inner, upper=False, unitriangular=True)
     return x - V @ (scale * solve_triangular(U, adjoint(V) @ x, upper=True, unitriangular=True))
 

@@ -15,6 +15,7 @@ from ..declaration.definition import broadcast_shapes
 from ..declaration.domain import not_implemented
 from ..declaration.registry import NAMESPACES
 from ..interop.looking import look
+from ..pointwise.arithmetic import conjugate
 
 
 class LinAlgError(RuntimeError):
@@ -152,12 +153,12 @@ def solved_shape(a: Geometry, b: Geometry) -> tuple[int, ...]:
 def adjoint(x: Tensor) -> Tensor:
     """The conjugate transpose."""
     turned = x.transpose(-2, -1)
-    return turned.conj() if x.is_complex() else turned
+    return conjugate(turned)
 
 
 def conj(x: Tensor) -> Tensor:
     """The conjugate; real tensors as they are."""
-    return x.conj() if x.is_complex() else x
+    return conjugate(x)
 
 
 def identity(n: int, like: Tensor) -> Tensor:

@@ -7,7 +7,8 @@ from typing import Any
 from ... import dtypes
 from ...graph.geometry import Geometry
 from ...graph.operator import OnStacks
-from ...tensor import Tensor, record, record_pair, record_scaled
+from ...tensor import Tensor, record, record_one, record_pair, record_scaled
+from ...tensor.aliasing.turned import turns_with
 from ...tensor.overrides import first_seen
 from ..calls.number_range import check_number
 from ..calls.older_signatures import scaled
@@ -226,10 +227,20 @@ def _(ctx: Any, grad: Tensor, input: Any) -> Tensor:
     return grad * conjugate(input)
 
 
+CONJ = pointwise_operator("conj", lambda m, input: m.conj(input))
+
+
+@CONJ.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return conjugate(grad)
+
+
 def conjugate(x: Any) -> Any:
-    """The conjugate of a tensor or number; real ones unchanged."""
+    """The conjugate of a tensor, by itself and no view, or of a number; real ones unchanged."""
     if isinstance(x, Tensor):
-        return x.conj() if x._geometry.dtype.is_complex else x
+        if not x._geometry.dtype.is_complex:
+            return x
+        return x.conj() if x._sparse else record_one(CONJ, x)
     return x.conjugate() if isinstance(x, complex) else x
 
 
@@ -257,6 +268,9 @@ refuse(
 @neg.derivative("input")
 def _(ctx: Any, grad: Tensor) -> Tensor:
     return -grad
+
+
+turns_with(CONJ, neg.operator)
 
 
 @api("torch", "Tensor")

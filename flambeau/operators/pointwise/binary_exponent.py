@@ -13,6 +13,7 @@ from ..calls.out import store
 from ..declaration.definition import arithmetic_dtype, operator, pointwise_geometry, pointwise_operator
 from ..declaration.domain import FLOATING, not_implemented, require_tensor
 from ..declaration.registry import api
+from .arithmetic import conjugate
 from .power import pow
 
 
@@ -55,12 +56,12 @@ LDEXP = pointwise_operator("ldexp", lambda m, input, other: input * m.power(2.0,
 
 @LDEXP.derivative("input", keeps="other", holds="output")
 def _(ctx: Any, grad: Tensor, other: Tensor) -> Tensor:
-    return grad * pow(2.0, other).conj()
+    return grad * conjugate(pow(2.0, other))
 
 
 @LDEXP.derivative("other", keeps="output")
 def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
-    return grad * output.conj() * log(2)
+    return grad * conjugate(output) * log(2)
 
 
 @api("torch", "Tensor", out=True, inplace="pointwise")

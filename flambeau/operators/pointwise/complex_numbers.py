@@ -8,10 +8,12 @@ from ... import dtypes
 from ...graph.geometry import Geometry, intern
 from ...size import Size
 from ...tensor import Tensor, record_one, record_pair, view, view_operator
+from ...tensor.aliasing.turned import CONJ_VIEW, NEG_VIEW, is_turned, turned_view
 from ..calls.out import UNCONVERTED, Out
 from ..declaration.definition import pointwise_geometry, pointwise_operator
 from ..declaration.domain import FLOATING, require_tensor
 from ..declaration.registry import api
+from .arithmetic import conjugate
 from .comparison import where
 
 # --- views --------------------------------------------------------------------------------------------------
@@ -86,6 +88,16 @@ def view_as_real(input: Tensor) -> Tensor:
     >>> torch.view_as_real(torch.tensor([1 + 2j]))
     tensor([[1., 2.]])
     """
+    if is_turned(input)[0]:
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so "
+            "you can view it as real, use self.resolve_conj(); however, be warned that the resulting tensor "
+            "will NOT alias the original.")
+    return as_reals(input)
+
+
+def as_reals(input: Tensor) -> Tensor:
+    """``view_as_real``, also of conjugate views."""
     return view(VIEW_AS_REAL, input)
 
 
@@ -108,7 +120,9 @@ def real(input: Tensor) -> Tensor:
     >>> torch.real(torch.tensor([1 + 2j]))
     tensor([1.])
     """
-    return view(PART, input, (0,)) if input._geometry.dtype.is_complex else input
+    if not input._geometry.dtype.is_complex:
+        return input
+    return view(PART, conj(input) if is_turned(input)[0] else input, (0,))
 
 
 @api("torch")
@@ -121,6 +135,8 @@ def imag(input: Tensor) -> Tensor:
     """
     if not input._geometry.dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    if is_turned(input)[0]:     # Im(conj(z)) = Im(-z)
+        input = turned_view(NEG_VIEW, conj(input))
     return view(PART, input, (1,))
 
 
@@ -138,23 +154,34 @@ Tensor.imag = property(imag, _set_imag)  # type: ignore[attr-defined]
 
 # --- conjugates ---------------------------------------------------------------------------------------------
 
-CONJ = pointwise_operator("conj", lambda m, input: m.conj(input))
 
-
-@CONJ.derivative("input")
+@CONJ_VIEW.derivative("input")
 def _(ctx: Any, grad: Tensor) -> Tensor:
-    return conj(grad)
+    return conjugate(grad)
+
+
+@NEG_VIEW.derivative("input")
+def _(ctx: Any, grad: Tensor) -> Tensor:
+    return -grad
 
 
 @api("torch", "Tensor", judge="function")
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugate; a real tensor itself.
+    """The complex conjugate: a view (Note: turned storages); a real tensor itself.
 
     >>> import flambeau as torch
-    >>> torch.conj(torch.tensor([1 + 2j]))
-    tensor([1.-2.j])
+    >>> x = torch.tensor([1 + 2j]); y = torch.conj(x); _ = x.mul_(2); y
+    tensor([2.-4.j])
     """
-    return record_one(CONJ, input) if input._geometry.dtype.is_complex else input
+    if not input._geometry.dtype.is_complex:
+        return input
+    return turned_view(CONJ_VIEW, input)
+
+
+@api("torch", "Tensor", judge="first")
+def _neg_view(input: Tensor) -> Tensor:
+    """``-input``: a view."""
+    return turned_view(NEG_VIEW, input)
 
 
 CONJ_PHYSICAL = pointwise_operator("conj_physical", lambda m, input: m.conj(input))
@@ -178,7 +205,7 @@ def conj_physical(input: Tensor) -> Tensor:
 
 @api("torch", "Tensor", judge="function")
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: conjugates are never deferred here.
+    """A copy in which conjugates are computed; a tensor that is no conjugate view itself.
 
     >>> import flambeau as torch
     >>> torch.resolve_conj(torch.tensor([1 + 1j]).conj())
@@ -186,40 +213,40 @@ def resolve_conj(input: Tensor) -> Tensor:
     """
     if not isinstance(input, Tensor):
         raise TypeError(f"must be Tensor, not {type(input).__name__}")  # worded where it is judged
-    return input
+    return input.clone() if is_turned(input)[0] else input
 
 
 @api("torch", "Tensor", judge="first")
 def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: negations are never deferred here.
+    """A copy in which negations are computed; a tensor that is no negative view itself.
 
     >>> import flambeau as torch
-    >>> torch.ones(2).resolve_neg()
-    tensor([1., 1.])
+    >>> torch.tensor([1j]).conj().imag.resolve_neg()
+    tensor([-1.])
     """
-    return input
+    return input.clone() if is_turned(input)[1] else input
 
 
 @api("torch", "Tensor", judge="first")
 def is_conj(input: Tensor) -> bool:
-    """Whether a conjugate is deferred: never.
+    """Whether the tensor is a conjugate view.
 
     >>> import flambeau as torch
     >>> torch.is_conj(torch.tensor([1j]).conj())
-    False
+    True
     """
-    return False
+    return is_turned(input)[0]
 
 
 @api("torch", "Tensor", judge="first")
 def is_neg(input: Tensor) -> bool:
-    """Whether a negation is deferred: never.
+    """Whether the tensor is a negative view, such as the imaginary part of a conjugate one.
 
     >>> import flambeau as torch
-    >>> torch.is_neg(torch.tensor([1j]).imag)
-    False
+    >>> torch.is_neg(torch.tensor([1j]).conj().imag)
+    True
     """
-    return False
+    return is_turned(input)[1]
 
 
 # --- angles and composition ---------------------------------------------------------------------------------
@@ -282,12 +309,12 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 
 @POLAR.derivative("abs", keeps="output")
 def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
-    return real(conj(grad) * output.sgn())
+    return real(conjugate(grad) * output.sgn())
 
 
 @POLAR.derivative("angle", keeps="output")
 def _(ctx: Any, grad: Tensor, output: Tensor) -> Tensor:
-    return real(conj(grad) * (output * 1j))
+    return real(conjugate(grad) * (output * 1j))
 
 
 def _check_parts(first: Any, second: Any, function: str, names: tuple[str, str]) -> None:

@@ -21,6 +21,7 @@ from ..declaration.definition import (
 )
 from ..declaration.domain import BOOL, COMPLEX, bad_arguments, of_tensors, refuse
 from ..declaration.registry import api
+from .arithmetic import conjugate
 from .comparison import where
 
 
@@ -96,7 +97,7 @@ def _(ctx: Any, grad: Tensor, input: Tensor) -> Tensor:
         return zeros_like(grad)
     # z / |z| turns with z and does not grow: the gradient's radial part vanishes.
     size, direction = abs(input), sgn(input)
-    radial = (grad * direction.conj()).real
+    radial = (grad * conjugate(direction)).real
     nonzero = size != 0
     return where(nonzero, (grad - radial * direction) / where(nonzero, size, 1), 0)
 

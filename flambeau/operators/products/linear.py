@@ -14,6 +14,7 @@ from ..calls.out import EXACT, store
 from ..declaration import prices
 from ..declaration.definition import operand_dtype, operator
 from ..declaration.registry import api, failed
+from ..pointwise.arithmetic import conjugate
 from ..shapes.shape import VIEW, reshape
 from ..shapes.transposing import TRANSPOSE, T, is_exchanged
 from .matmul import MATMUL, MM, matmul
@@ -90,7 +91,7 @@ def _linear_kernel(m: Any, input: Any, weight: Any, bias: Any) -> Any:
 
 def _linear_input(ctx: Any, grad: Tensor, weight: Tensor) -> Any:
     if weight._geometry.dtype.is_complex:
-        weight = weight.conj()
+        weight = conjugate(weight)
     if is_exchanged(grad._geometry):    # so that the rows of the product lie one after the other
         return view(TRANSPOSE, record(MATMUL, (view(TRANSPOSE, grad, (0, 1)), weight)), (0, 1))
     return record(
@@ -107,7 +108,7 @@ def _linear_weight(ctx: Any, grad: Tensor, input: Tensor) -> Any:
             grad, input = view(TRANSPOSE, grad, (0, 1)), view(TRANSPOSE, input, (0, 1))
         grad, input = _matrix(grad), _matrix(input)
     if input._geometry.dtype.is_complex:
-        input = input.conj()
+        input = conjugate(input)
     return record(MM, (view(T, grad), input))
 
 

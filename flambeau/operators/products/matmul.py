@@ -15,6 +15,7 @@ from ..creation.casting import cast
 from ..declaration import prices
 from ..declaration.definition import broadcast_shapes, operand_dtype, operator
 from ..declaration.registry import api
+from ..pointwise.arithmetic import conjugate as conjugated
 from ..shapes.shape import reshape
 from ..shapes.transposing import TRANSPOSE
 from .operands import (
@@ -189,7 +190,7 @@ def _rows(x: Tensor, conjugate: bool = False) -> Tensor:
     n = x.shape[-2]
     order = (x.ndim - 2, *range(x.ndim - 2), x.ndim - 1)
     flat = reshape(x.permute(order), n, x.numel() // n if n else 0)
-    return flat.conj() if conjugate and x.is_complex() else flat
+    return conjugated(flat) if conjugate and x.is_complex() else flat
 
 
 @api("torch", "Tensor", out=EXACT)

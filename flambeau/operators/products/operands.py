@@ -8,6 +8,7 @@ from typing import Any
 from ...dtypes import BOOL, SCALAR_NAMES, c_name
 from ...graph.geometry import Geometry
 from ...tensor import Tensor, view
+from ..pointwise.arithmetic import conjugate
 from ..shapes.transposing import TRANSPOSE, T
 
 
@@ -72,4 +73,4 @@ def rows_of(shape: Any) -> int:
 def transposed(x: Tensor) -> Tensor:
     """The last two dimensions exchanged and, for complex numbers, conjugated."""
     turned = view(T, x) if x._geometry.ndim == 2 else view(TRANSPOSE, x, (-2, -1))
-    return turned.conj() if x._geometry.dtype.is_complex else turned
+    return conjugate(turned) if x._geometry.dtype.is_complex else turned

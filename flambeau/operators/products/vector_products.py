@@ -10,6 +10,7 @@ from ...tensor import Tensor, record, record_pair
 from ..calls.out import Out
 from ..declaration.definition import operand_dtype, operator
 from ..declaration.registry import api
+from ..pointwise.arithmetic import conjugate
 from .operands import refuse_bool, require_tensor, transposed
 
 
@@ -39,7 +40,7 @@ def MV(m: Any, input: Any, vec: Any) -> Any:
 
 @MV.derivative("input", keeps="vec")
 def _(ctx: Any, grad: Tensor, vec: Tensor) -> Any:
-    return grad.reshape(-1, 1) * (vec.conj() if vec.is_complex() else vec)
+    return grad.reshape(-1, 1) * conjugate(vec)
 
 
 @MV.derivative("vec", keeps="input")
@@ -100,17 +101,17 @@ def VDOT(m: Any, input: Any, other: Any) -> Any:
 
 @DOT.derivative("input", keeps="tensor")
 def _(ctx: Any, grad: Tensor, tensor: Tensor) -> Any:
-    return grad * (tensor.conj() if tensor.is_complex() else tensor)
+    return grad * conjugate(tensor)
 
 
 @DOT.derivative("tensor", keeps="input")
 def _(ctx: Any, grad: Tensor, input: Tensor) -> Any:
-    return grad * (input.conj() if input.is_complex() else input)
+    return grad * conjugate(input)
 
 
 @VDOT.derivative("input", keeps="other")
 def _(ctx: Any, grad: Tensor, other: Tensor) -> Any:
-    return (grad.conj() if grad.is_complex() else grad) * other
+    return conjugate(grad) * other
 
 
 @VDOT.derivative("other", keeps="input")

@@ -13,6 +13,7 @@ from ...tensor.warned import warn
 from ..calls.axes import normalize_dims, reduced_shape
 from ..declaration.definition import operand_dtype
 from ..declaration.registry import api
+from ..pointwise.arithmetic import conjugate
 from .reduction import count_of, kept, mean_gradient
 
 _MISSING: Any = object()
@@ -221,7 +222,7 @@ def cov(
             "observations.")
     deviation = x - mean
     weighted = deviation if weights is None else deviation * weights
-    right = weighted.t().conj() if weighted.is_complex() else weighted.t()
+    right = conjugate(weighted.t())
     return (deviation.matmul(right) / norm).squeeze()
 
 

@@ -18,6 +18,7 @@ from ...graph.storage import Storage
 from ...graph.strides import row_major_strides
 from ...size import Size
 from ...tensor import INFERENCE, GradFn, Tensor, check_writable, state
+from ...tensor.aliasing.turned import is_turned, root, turn, untie
 from ...tensor.aliasing.views import chain_of
 from ...tensor.batching import BatchedTensor
 from ...tensor.recording.history import detached, edge
@@ -156,7 +157,8 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
     if memory_format is not None and memory_format.order is not None:
         strides = formatted_geometry(contiguous(shape, g.dtype, g.device), memory_format).strides
     made = intern(Size(shape), strides, g.offset, g.dtype, g.device)
-    _grow(self._storage, made.extent, made)
+    untie(self._storage)
+    _grow(root(self._storage), made.extent, made)
     self._geometry = contiguous(shape, g.dtype, g.device) if made.is_contiguous and g.offset == 0 else made
     return self
 
@@ -239,7 +241,7 @@ def set_(
         if source.dtype is not g.dtype:
             raise RuntimeError("Could not set tensor of type "
                                f"{dtypes.c_name(source.dtype)} to a tensor of type {dtypes.c_name(g.dtype)}")
-        storage, made = source._storage, source._geometry
+        storage, made = root(source._storage), source._geometry
     else:
         storage = source._storage
         count = storage.geometry.numel * storage.geometry.dtype.itemsize // g.dtype.itemsize
@@ -254,7 +256,9 @@ def set_(
             g.device,
         )
         _grow(storage, made.extent, made)
+    turned = is_turned(self)
     self._storage, self._geometry = storage, made
+    turn(self, *turned)
     self._base = self._view = None
     if self._counter is not INFERENCE:
         self._counter = None

@@ -11,6 +11,7 @@ from ... import dtypes
 from ...graph.geometry import Geometry, contiguous, intern
 from ...size import Size
 from ...tensor import Tensor, check_dim, record_one, view, view_operator
+from ...tensor.aliasing.turned import is_turned
 from ...tensor.batching import BatchedTensor
 from ..calls.complaints import complaint
 from ..calls.extents import infer_size, sizes_of, view_strides
@@ -119,6 +120,7 @@ def view_method(self: Tensor, *shape: Any, dtype: Any = None, size: Any = None) 
         dtype = shape[0]
     if dtype is not None:
         dtype = dtypes.given(dtype, "view")
+        _refuse_turned(self)
         seen = view(ALIAS if dtype is self._geometry.dtype else RETYPE, self,
                     () if dtype is self._geometry.dtype else (dtype,))
         return seen if seen.__class__ is BatchedTensor else seen.detach()  # for gradients it is not a view
@@ -129,6 +131,14 @@ def view_method(self: Tensor, *shape: Any, dtype: Any = None, size: Any = None) 
         if error := complaint(view_method, "Tensor", "view", (self, *shape), named):
             raise error from None
         raise
+
+
+def _refuse_turned(x: Tensor) -> None:
+    conjugates, negates = is_turned(x)
+    if conjugates or negates:
+        what = "conjugate view tensors" if conjugates else "tensors with negative bit set"
+        raise RuntimeError(f"torch.Tensor.view is not supported for {what} when converting to a different "
+                           "dtype.")
 
 
 @api("Tensor")

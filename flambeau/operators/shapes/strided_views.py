@@ -9,6 +9,7 @@ import numpy as np
 from ...devices import META
 from ...graph.geometry import Geometry, contiguous
 from ...tensor import Tensor, check_dim, record, view, view_operator
+from ...tensor.aliasing.turned import untie
 from ...tensor.aliasing.views import makes_any
 from ...tensor.batching import BatchedTensor
 from ..declaration.definition import operator
@@ -115,6 +116,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {g.offset}, and "
             f"itemsize {itemsize} requiring a storage size of {g.extent * itemsize} are out of bounds for "
             f"storage of size {held.numel * held.dtype.itemsize}")
+    untie(input._storage)
     return view(AS_STRIDED, input, (size, stride, storage_offset))
 
 

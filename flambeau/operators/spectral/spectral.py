@@ -7,6 +7,7 @@ from typing import Any
 from ... import dtypes
 from ...tensor import Tensor, check_dim
 from ..declaration.registry import api
+from ..pointwise.arithmetic import conjugate
 from .fourier import OPPOSITE, resized, transformed
 
 _NORMS = ("backward", "ortho", "forward")
@@ -112,8 +113,8 @@ def _flipped(x: Tensor, s: Any, dim: Any, norm: Any, name: str, forward: bool) -
     """hfft is the real transform of a conjugate spectrum, ihfft the conjugate of a real one."""
     if forward:
         x = _floating(x, name, False, True)
-        return _c2r(name, x.conj(), s, dim, OPPOSITE[_norm(norm)])
-    return _r2c(name, x, s, dim, OPPOSITE[_norm(norm)]).conj()
+        return _c2r(name, conjugate(x), s, dim, OPPOSITE[_norm(norm)])
+    return conjugate(_r2c(name, x, s, dim, OPPOSITE[_norm(norm)]))
 
 
 def _one(n: int | None, dim: int) -> tuple[Any, Any]:

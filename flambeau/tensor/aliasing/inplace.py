@@ -300,7 +300,8 @@ def _keep_written(fn: GradFn, x: Tensor, result: Tensor) -> None:
     if at is None:
         return
     version = x._storage.version
-    now = (x._storage, version) if x._geometry is result._geometry else \
+    alike = x._geometry is result._geometry and x._storage.__class__ is Storage
+    now = (x._storage, version) if alike else \
         (SavedTensor(detached(x), version, None, True), None)
     fn.saved = (*fn.saved[:at], *now, *fn.saved[at + 2:])
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..tensor import Tensor
 from .inplace import check_writable
+from .turned import shares_memory, there_are
 
 
 def require_apart(x: Tensor, operands: Iterable[Any], same_allowed: bool = True) -> None:
@@ -15,7 +16,8 @@ def require_apart(x: Tensor, operands: Iterable[Any], same_allowed: bool = True)
     As in PyTorch only views without gaps are told apart: they overlap where their ranges do.
     """
     for operand in operands:
-        if isinstance(operand, Tensor) and operand._storage is x._storage \
+        if isinstance(operand, Tensor) \
+                and (operand._storage is x._storage or (there_are and shares_memory(operand, x))) \
                 and _overlap(x, operand, same_allowed):
             check_writable(x)
             raise RuntimeError(

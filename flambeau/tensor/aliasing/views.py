@@ -283,8 +283,12 @@ def making_of(x: Tensor) -> Any:
 def replay(base: Tensor, chain: tuple[tuple[Operator, tuple[Any, ...]], ...]) -> Tensor:
     """Apply a view's operators to another tensor of the base's shape."""
     for operator, attributes in chain:
-        base = view(operator, base, attributes)
+        turning = turned_views.get(operator)
+        base = view(operator, base, attributes) if turning is None else turning(base)
     return base
+
+
+turned_views: dict[Operator, Callable[[Tensor], Tensor]] = {}   # set in ``turned.py``
 
 
 def ambiguous_write(x: Tensor, what: str) -> RuntimeError:

@@ -48,6 +48,7 @@ ABSENT = object()           # in the place of a second operand
 # Classes of tensors, beside ``Tensor``, whose hot fields are what they seem; and whether, as nobody is asked,
 # native code may record (Note: native recording).
 plain_classes: list[type] = []
+derived: list[type] = []    # the class of storages that are made of others (Note: turned storages)
 switch: Any = np.ones(1, np.int64)
 
 

@@ -13,7 +13,7 @@ from ....config import settings
 from ....executors.native.llvm.build import Function
 from ....executors.native.programs.runtime.objects import SIZE_AT, TYPE_AT, ObjectCode, slot_of
 from ....graph.node import Node, Signature
-from ....graph.storage import Storage
+from ....graph.storage import Derived, Storage
 from ...attributes import Handle
 from ...tape import GradFn, TapePlan
 
@@ -21,7 +21,7 @@ PYTHON, SWITCH = range(2)
 # What native code has of Python, by its place in the table: objects, and functions.
 Python = IntEnum("Python", """
     NONE TRUE FALSE EMPTY ZERO ONE BOOL_TYPE INT_TYPE FLOAT_TYPE COMPLEX_TYPE TUPLE_TYPE LIST_TYPE NODE
-    STORAGE TENSOR PARAMETER BUFFER SIGNATURES PENDING SETTINGS STATE MEMBERS ENABLED INFERRING WATCHED
+    STORAGE TURNED TENSOR PARAMETER BUFFER SIGNATURES PENDING SETTINGS STATE MEMBERS ENABLED INFERRING WATCHED
     SITE IS_LIBRARY OFFSET OUTPUT_NUMBER INFERENCE NO_GRADIENT SEQUENCE FRAME USER_FRAME CHECK_BUDGET
     ATTACH PARTS_OF RECORD RECORD_ONE RECORD_PAIR RECORD_SCALED RECORD_THREE HOLD LET_GO NEW_TUPLE
     NEW_OBJECT NEW_TENSOR APPEND FIND ATTRIBUTE EQUAL AS_INTEGER NEW_INTEGER NEXT CALL CODE_OF
@@ -51,6 +51,7 @@ Slots = tuple[tuple[str, int], ...]
 _FIELDS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (Node, ("signature", "operands", "value", "site")),
     (Storage, ("node", "version", "exposed", "geometry", "owner")),
+    (Derived, ("source", "read")),
     (Handle, ("_storage", "_geometry", "_requires_grad", "_grad_fn", "_counter", "_base", "_base_version")),
     (Signature, ("single", "on_meta", "outputs", "tape_plans")),
     (TapePlan, ("kept", "single", "grad_class")),

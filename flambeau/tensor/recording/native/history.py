@@ -43,7 +43,7 @@ def _edge(module: Module, fields: Slots) -> Function:
             made = c.field("%x", "Handle._base_version")
             now = c.field(c.field(base, "Handle._storage"), "Storage.version")
             with f.otherwise(c.same(made, now)):
-                with f.when(c.missing(made)):
+                with f.when(c.either(c.missing(made), c.missing(now))):
                     f.give("null")
                 answer = c.call(of.EQUAL, f"ptr {made}, ptr {now}, i32 {_EQUAL}", "i32")
                 with f.otherwise(c.equal(answer, 1, "i32")):
@@ -121,7 +121,10 @@ def _saved(module: Module, fields: Slots) -> Function:
                         c.tell(of.LET_GO, saved)
                         f.give("null")
                     what.set(x)
-                    version.set(c.field(c.field(x, "Handle._storage"), "Storage.version"))
+                    counted = f.variable("ptr", c.field(x, "Handle._storage"))
+                    with f.when(c.missing(c.field(counted.get(), "Storage.version"))):    # a turned one
+                        counted.set(c.field(counted.get(), "Derived.source"))
+                    version.set(c.field(counted.get(), "Storage.version"))
             valued.set(c.either(valued.get(),
                                 f.emit(f"icmp ne ptr {what.get()}, {c.object(of.NONE)}")))
             place = f.at(f.at(saved, f.mul(i, 2), "ptr"), TUPLE_AT, "i8")

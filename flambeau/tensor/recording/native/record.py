@@ -96,7 +96,7 @@ def table() -> Any:
         of.NONE: None, of.TRUE: True, of.FALSE: False, of.EMPTY: (), of.ZERO: 0, of.ONE: 1,
         of.BOOL_TYPE: bool, of.INT_TYPE: int, of.FLOAT_TYPE: float, of.COMPLEX_TYPE: complex,
         of.TUPLE_TYPE: tuple, of.LIST_TYPE: list, of.NODE: Node, of.STORAGE: Storage,
-        of.TENSOR: Tensor, of.PARAMETER: kinds[0], of.BUFFER: kinds[1],
+        of.TURNED: record.derived[0], of.TENSOR: Tensor, of.PARAMETER: kinds[0], of.BUFFER: kinds[1],
         of.SIGNATURES: signatures, of.PENDING: pending.nodes, of.SETTINGS: settings,
         of.STATE: state, of.MEMBERS: "__dict__", of.ENABLED: "enabled", of.INFERRING: "inference",
         of.WATCHED: "watched", of.SITE: "site", of.IS_LIBRARY: is_library_file, of.OFFSET: "f_lasti",
@@ -133,9 +133,15 @@ def _signature(module: Module, fields: Slots) -> Function:
             with f.when(tensor):
                 part.set(c.field(x, "Handle._geometry"))
                 storage = c.field(x, "Handle._storage")
-                suits.set(c.same(c.get(storage, TYPE_AT), c.object(of.STORAGE)))
+                own = f.variable("ptr", storage)
+                with f.when(c.same(c.get(storage, TYPE_AT), c.object(of.TURNED))):
+                    source = c.field(storage, "Derived.source")
+                    # What was made of the source's value is still it (Note: turned storages).
+                    with f.when(c.same(c.field(source, "Storage.node"), c.field(storage, "Derived.read"))):
+                        own.set(source)
+                suits.set(c.same(c.get(own.get(), TYPE_AT), c.object(of.STORAGE)))
                 with f.when(suits.get()):
-                    suits.set(c.same(c.field(storage, "Storage.exposed"), c.object(of.FALSE)))
+                    suits.set(c.same(c.field(own.get(), "Storage.exposed"), c.object(of.FALSE)))
             with f.otherwise(tensor):
                 number = c.is_type(kind, of.FLOAT_TYPE, of.INT_TYPE, of.BOOL_TYPE, of.COMPLEX_TYPE)
                 suits.set(c.either(number, c.same(x, c.object(of.NONE))))
