@@ -135,13 +135,11 @@ def _rebuild_parameter(
     return parameter
 
 
-# What can be asked of a tensor without knowing its shape.
+# The methods that need no shape.
 _SHAPELESS = frozenset(
     [
-        "bfloat16", "char", "copy_", "cpu", "cuda", "data", "detach", "device", "double", "dtype", "float",
-        "grad", "grad_fn", "half", "int", "is_complex", "is_cuda", "is_floating_point", "is_leaf", "long",
-        "materialize", "persistent", "requires_grad", "requires_grad_", "retains_grad", "short", "to", "type",
-        "zero_",
+        "bfloat16", "char", "copy_", "cpu", "cuda", "detach", "double", "float", "half", "int", "is_complex",
+        "is_floating_point", "long", "materialize", "requires_grad_", "short", "to", "type", "zero_",
     ]
 )  # fmt: skip
 
@@ -181,8 +179,9 @@ class UninitializedTensorMixin:
                 "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize "
                 "the parameters before calling `module.share_memory()`."
             )
-        if not name.startswith("_") and name not in _SHAPELESS and hasattr(Tensor, name):
-            _refuse(getattr(Tensor, name))
+        if not name.startswith("_") and name not in _SHAPELESS \
+                and callable(method := getattr(Tensor, name, None)):    # attributes are told
+            _refuse(method)
         return super().__getattribute__(name)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
