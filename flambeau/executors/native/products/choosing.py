@@ -143,7 +143,7 @@ def _split(m: int, n: int, items: int, unit: int, width: int, wanted: int, costs
     row_tiles, column_tiles = -(-m // unit), -(-n // width)
     for_a, for_b, all_tiles = costs[0] / n, costs[1] / m, row_tiles * column_tiles
     best, lowest = (1, 1), float("inf")
-    for rows in _row_blocks(wanted, row_tiles):
+    for rows in _row_blocks(wanted, min(wanted, row_tiles)):
         columns = -(-wanted // rows)
         if columns > column_tiles:
             if rows < row_tiles and rows * column_tiles < wanted:
