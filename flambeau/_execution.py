@@ -7,6 +7,7 @@ from typing import Any
 
 from .config import settings
 from .operators.calls.arguments import type_in_words
+from .tensor.uninitialized import determinism
 
 
 def get_num_threads() -> int:
@@ -84,26 +85,21 @@ def get_float32_matmul_precision() -> str:
     return _precision
 
 
-_deterministic = False
-_warn_only = False
-
-
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Accepted: all algorithms are deterministic.
+    """All algorithms are deterministic; what is not initialised is filled (see ``utils.deterministic``).
 
     >>> import flambeau as torch
     >>> torch.use_deterministic_algorithms(True); torch.are_deterministic_algorithms_enabled()
     True
     >>> torch.use_deterministic_algorithms(False)
     """
-    global _deterministic, _warn_only
     if mode.__class__ is not bool:
         raise TypeError("_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not "
                         f"{type_in_words(mode)}")
     if warn_only.__class__ is not bool:
         raise TypeError("_set_deterministic_algorithms(): argument 'warn_only' must be bool, not "
                         f"{type_in_words(warn_only)}")
-    _deterministic, _warn_only = mode, warn_only
+    determinism.asked, determinism.warns_only = mode, warn_only
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -113,7 +109,7 @@ def are_deterministic_algorithms_enabled() -> bool:
     >>> torch.are_deterministic_algorithms_enabled()
     False
     """
-    return _deterministic
+    return determinism.asked
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
@@ -123,7 +119,7 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
     >>> torch.is_deterministic_algorithms_warn_only_enabled()
     False
     """
-    return _warn_only
+    return determinism.warns_only
 
 
 _DEBUG_MODES = {"default": 0, "warn": 1, "error": 2}
@@ -155,7 +151,7 @@ def get_deterministic_debug_mode() -> int:
     >>> torch.get_deterministic_debug_mode()
     0
     """
-    return (1 if _warn_only else 2) if _deterministic else 0
+    return (1 if determinism.warns_only else 2) if determinism.asked else 0
 
 
 def set_flush_denormal(mode: bool) -> bool:

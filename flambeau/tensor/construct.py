@@ -22,6 +22,7 @@ from .samples.known import from_value, later, made
 from .samples.waiting import Shared
 from .tape import INFERENCE, state
 from .tensor import Tensor, fresh
+from .uninitialized import unset_value
 from .warned import warn
 
 
@@ -337,7 +338,10 @@ def empty_geometry(geometry: Geometry) -> Tensor:
     """An uninitialised tensor (zeros: what is uninitialised need not be garbage)."""
     if geometry.device is devices.META:
         return fresh(Storage(META_NODE, geometry), geometry)
-    return fresh(Storage(constant(np.zeros(geometry.numel, geometry.dtype.numpy)), geometry), geometry)
+    value = unset_value(geometry.dtype)
+    filled = np.full(geometry.numel, value, geometry.dtype.numpy) if value else \
+        np.zeros(geometry.numel, geometry.dtype.numpy)
+    return fresh(Storage(constant(filled), geometry), geometry)
 
 
 def _options(dtype: dtypes.dtype) -> str:

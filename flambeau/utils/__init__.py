@@ -17,4 +17,4 @@ def set_module(obj: Any, mod: str) -> None:
 
 
 if not TYPE_CHECKING:
-    __getattr__ = submodules(__name__, "_contextlib", "_foreach_utils", "_python_dispatch")
+    __getattr__ = submodules(__name__, "_contextlib", "_foreach_utils", "_python_dispatch", "deterministic")

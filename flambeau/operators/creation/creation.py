@@ -15,6 +15,7 @@ from ...tensor import Tensor, record, record_numbers
 from ...tensor.batching import BatchedTensor, rules
 from ...tensor.construct import empty_geometry
 from ...tensor.overrides import modes
+from ...tensor.uninitialized import unset_value
 from ..calls.extents import sizes_of
 from ..calls.number_range import number_for
 from ..declaration.registry import api
@@ -40,6 +41,11 @@ def filled(geometry: Geometry, value: Any, requires_grad: bool = False) -> Tenso
     """A tensor of one value, recorded: nothing is allocated until it is looked at."""
     out = record_numbers(FULL, (value,), (geometry,))
     return out if requires_grad is False or requires_grad is None else leaf(out, requires_grad)
+
+
+def unset(geometry: Geometry, requires_grad: bool = False) -> Tensor:
+    """A tensor without particular values."""
+    return filled(geometry, unset_value(geometry.dtype), requires_grad)
 
 
 def leaf(x: Tensor, requires_grad: Any = True) -> Tensor:
@@ -116,14 +122,14 @@ def empty(
     memory_format: Any = None,
     names: Any = None,
 ) -> Tensor:
-    """A tensor without particular values (here: zeros).
+    """A tensor without particular values: zeros, unless ``utils.deterministic`` asks for others.
 
     >>> import flambeau as torch
     >>> torch.empty(2, 3).shape
     torch.Size([2, 3])
     """
     g = factory_geometry(sizes_of(sizes, "empty", "size", size), dtype, device, "empty")
-    return filled(g if memory_format is None else formatted_geometry(g, memory_format), 0, requires_grad)
+    return unset(g if memory_format is None else formatted_geometry(g, memory_format), requires_grad)
 
 
 def value_dtype(value: Any) -> dtypes.dtype:
@@ -206,7 +212,7 @@ def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
     >>> torch.empty_like(torch.ones(2, 3)).shape
     torch.Size([2, 3])
     """
-    made = filled(like_geometry(input, dtype, device, memory_format, "empty_like"), 0, requires_grad)
+    made = unset(like_geometry(input, dtype, device, memory_format, "empty_like"), requires_grad)
     return made if input.__class__ is not BatchedTensor else rules.like(input, made)
 
 
@@ -248,7 +254,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
     """
     g = _strided_geometry(size, stride, dtype, device, "empty_strided")
     if g.is_dense:
-        return filled(g, 0, requires_grad)
+        return unset(g, requires_grad)
     whole = empty_geometry(contiguous((g.extent,), g.dtype, g.device))
     made = whole.as_strided(g.shape, g.strides, 0)
     made._base = made._view = None
@@ -313,7 +319,7 @@ def empty_permuted(
         if order.count(d) > 1:
             raise RuntimeError("Duplicate dim not allowed")
     g = factory_geometry(shape, dtype, device, "empty_permuted")
-    return filled(intern(Size(shape), strides_in(shape, order[::-1]), 0, g.dtype, g.device), 0, requires_grad)
+    return unset(intern(Size(shape), strides_in(shape, order[::-1]), 0, g.dtype, g.device), requires_grad)
 
 
 EYE = Operator("eye", lambda m, geometry: m.eye(*geometry.shape, dtype=geometry.dtype.numpy),

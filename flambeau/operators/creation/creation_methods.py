@@ -9,7 +9,7 @@ from ...tensor import Tensor
 from ...tensor.batching import BatchedTensor, rules
 from ..calls.extents import sizes_of
 from ..declaration.registry import api
-from .creation import factory_geometry, filled, of_value
+from .creation import factory_geometry, filled, of_value, unset
 
 
 def _new_geometry(x: Tensor, sizes: tuple[Any, ...], dtype: Any, device: Any, name: str,
@@ -82,9 +82,7 @@ def new_empty(
     >>> torch.ones(1, dtype=torch.int64).new_empty(2, 3).shape
     torch.Size([2, 3])
     """
-    made = filled(
-        _new_geometry(self, sizes, dtype, device, "new_empty", size), 0, requires_grad
-    )
+    made = unset(_new_geometry(self, sizes, dtype, device, "new_empty", size), requires_grad)
     return made if self.__class__ is not BatchedTensor else rules.like(self, made)
 
 

@@ -22,6 +22,7 @@ from ...tensor.aliasing.turned import is_turned, root, turn, untie
 from ...tensor.aliasing.views import chain_of
 from ...tensor.batching import BatchedTensor
 from ...tensor.recording.history import detached, edge
+from ...tensor.uninitialized import unset_value
 from ...tensor.warned import warn
 from ..calls.extents import sizes_of
 from ..creation.copying import formatted_geometry
@@ -123,7 +124,7 @@ def _grow(storage: Storage, count: int, geometry: Geometry) -> None:
         return
     count = -(-wanted // held.dtype.itemsize)
     if geometry.device is not META:
-        flat = np.zeros(count, held.dtype.numpy)
+        flat = np.full(count, unset_value(held.dtype), held.dtype.numpy)
         flat[:held.numel] = value_of(storage, "resize_").reshape(-1)
         storage.node = constant(flat)
         storage.exposed = False
