@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Sequence
-from math import prod
 from operator import index
 from threading import Lock
 
@@ -21,7 +20,7 @@ from ..dtypes import dtype, refuse_unfilled
 from ..size import Size
 from .recent import Recent
 from .references import UNHELD
-from .strides import dense_strides, is_row_major, row_major_strides
+from .strides import dense_strides, row_major_strides
 
 _refcount = sys.getrefcount
 
@@ -126,14 +125,15 @@ def _too_large(shape: Sequence[int]) -> Exception:
 class Family(dict[int, Geometry]):
     """The geometries that differ in their offset alone, by offset; what is missing is made.
 
-    ``first``: the extent of the first dimension; ``table``: the same, if it is longer than ``TABLE``;
-    ``rows``: what its positions are, once somebody asked; ``line``: those of a table from its beginning, by
-    position, which takes fewer steps than by offset.
+    ``plain``: whether elements lie row by row and no extent is 0 or 1, so that shapes tell how results of
+    operators lie. ``first``: the extent of the first dimension; ``table``: the same, if it is longer than
+    ``TABLE``; ``rows``: what its positions are, once somebody asked; ``line``: those of a table from its
+    beginning, by position, which takes fewer steps than by offset.
     """
 
-    __slots__ = ("shape", "strides", "dtype", "device", "ndim", "numel", "is_contiguous", "span", "first",
-                 "table", "rows", "line", "order", "steps", "flat", "spare", "_part", "_stretch", "_cuts",
-                 "_room", "passes", "_lately")
+    __slots__ = ("shape", "strides", "dtype", "device", "ndim", "numel", "is_contiguous", "plain", "span",
+                 "first", "table", "rows", "line", "order", "steps", "flat", "spare", "_part", "_stretch",
+                 "_cuts", "_room", "passes", "_lately")
 
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__
@@ -146,11 +146,21 @@ class Family(dict[int, Geometry]):
         self.dtype = dtype
         self.device = device
         self.ndim = len(shape)
-        self.numel = prod(shape)
-        if self.numel >= 1 << 60 and any(strides):
+        numel = span = 1
+        ordered, plain = True, bool(shape)
+        for n, s in zip(tuple(shape)[::-1], strides[::-1]):     # a ``Size`` takes longer to reverse
+            if n != 1:
+                if s != numel:
+                    ordered = False
+                numel *= n
+                span += (n - 1) * s
+            else:
+                plain = False
+        if numel >= 1 << 60 and any(strides):
             raise _too_large(shape)
-        self.span = 1 + sum([(n - 1) * s for n, s in zip(shape, strides)])
-        self.is_contiguous = self.numel == 0 or (self.span == self.numel and is_row_major(shape, strides))
+        self.numel, self.span = numel, span
+        self.is_contiguous = ordered or not numel
+        self.plain = plain and ordered and numel > 0
         self.order: tuple[int, ...] | None = None
         self.steps: tuple[int, ...] | None = None
         self.flat: Geometry | None = None
@@ -318,7 +328,7 @@ def _family(key: _Key) -> Family:
         shape, strides = key[:2]
         if not {*map(type, shape), *map(type, strides)} <= _INTEGERS:
             return _family((Size(map(index, shape)), tuple(map(index, strides)), *key[2:]))
-        found = _families[key] = Family(*key)
+        found = _families[key] = Family(shape, strides, key[2], key[3])
         _given[0] += 1
         if _given[0] > _given[1]:
             _sweep()

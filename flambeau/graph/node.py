@@ -62,6 +62,22 @@ class Signature:
         made.plan, made.alike, made.settled, made.price, made.tape_plans = None, None, None, 0.0, _UNTAPED
         return made
 
+    def of_shape(self, geometries: tuple[Any, ...], output: Geometry) -> Signature:
+        """The same of operands that differ in their shapes alone, as far as it depends on types."""
+        made: Signature = object.__new__(Signature)
+        made.operator = self.operator
+        made.attributes = self.attributes
+        made.geometries = geometries
+        made.outputs = (output,)
+        made.compute, made.rounds, made.form = self.compute, self.rounds, self.form
+        made.single = made.usual = True
+        made.on_meta = False
+        made.nbytes = output.numel * output.dtype.itemsize
+        made.plan = made.alike = made.settled = None
+        made.price = 0.0
+        made.tape_plans = _UNTAPED
+        return made
+
     def keep_tape_plan(self, wanted: int, plan: Any) -> Any:
         """Remember, and return, what is to be taped for the operands wanted."""
         if self.tape_plans is _UNTAPED:

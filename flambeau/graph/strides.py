@@ -5,17 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def is_row_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether elements lie in order without gaps."""
-    expected = 1
-    for n, s in zip(tuple(shape)[::-1], strides[::-1]):     # a ``Size`` takes longer to reverse
-        if n != 1:
-            if s != expected:
-                return False
-            expected *= n
-    return True
-
-
 def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
     """Strides of a contiguous tensor; an extent of zero counts as one, as in PyTorch."""
     if not shape:

@@ -179,13 +179,20 @@ def put_operator(count: int) -> Operator:
     return op
 
 
-def check_known(x: Tensor, indices: Any, dims: tuple[int, ...]) -> None:
-    """That the indices fit together, and the bounds of those that are values already."""
+def check_known(x: Tensor, indices: Any, dims: tuple[int, ...], within: tuple[int, ...] = ()) -> None:
+    """That the indices fit together, and the bounds of those that are values already.
+
+    ``within``: the numbers of those that cannot be out of bounds.
+    """
+    if len(within) == len(indices) == 1:
+        return
     index_shape([index._geometry.shape for index in indices])
     shape = x._geometry.shape
     # Where nothing is read, only a dimension without elements is complained about.
     empty = 0 in shape or not all(index._geometry.numel for index in indices)
     for number, (d, index) in enumerate(zip(dims, indices)):
+        if number in within:
+            continue
         n = shape[d]
         if n == 0 and index._geometry.numel:
             raise IndexError("index is out of bounds for dimension with size 0")

@@ -15,7 +15,7 @@ from ...tensor.aliasing.inplace import writes_few
 from ...tensor.aliasing.views import is_plain
 from ...tensor.batching import by_example
 from ...tensor.construct import from_array
-from ...tensor.samples.known import known_arrays
+from ...tensor.samples.known import from_value, known_arrays
 from ..calls.number_range import check_number, number_for
 from ..calls.out import Out, store
 from ..declaration.definition import broadcast_shapes, operator
@@ -139,7 +139,27 @@ def chosen_at_once(x: Tensor, mask: Tensor) -> Tensor | None:
         return None
     array = look(mask, "index")
     known = known_arrays((x,))
-    return None if known is None else from_array(known[0][array], x._geometry.dtype)
+    return None if known is None else _chosen(known[0], array, x._geometry.dtype)
+
+
+def _chosen(array: Any, mask: Any, dtype: dtypes.dtype) -> Tensor:
+    """NumPy's ``array[mask]``, which is slow with rows."""
+    rest = array.shape[mask.ndim:]
+    if rest:
+        if mask.ndim > 1:
+            array, mask = array.reshape(mask.size, *rest), mask.reshape(-1)
+        found = array.compress(mask, 0)
+    else:
+        found = array[mask]
+    geometry = contiguous(found.shape, dtype)
+    found.shape = found.size    # no view, whose memory another array has
+    return from_value(found, geometry)
+
+
+def positions_where(array: Any) -> list[Tensor]:
+    """Where an array is not zero: a vector for each dimension, at least one."""
+    found = array.nonzero() if array.ndim == 1 and array.dtype.kind == "b" else places(array)
+    return [from_value(one.copy(), contiguous(one.shape, dtypes.int64)) for one in found]
 
 
 def _positions(mask: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -230,7 +250,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     """
     array = look(input, "nonzero")
     if as_tuple:
-        return tuple([from_array(np.ascontiguousarray(one)) for one in places(array)])
+        return tuple(positions_where(array))
     found = _stacked(places(array)) if array.ndim else np.empty((0, np.count_nonzero(array)), np.int64)
     result = from_array(found).t() if array.ndim else from_array(found.T)   # dimension by dimension
     return result if out is None else store(result, out, "nonzero", _POSITIONS)

@@ -31,9 +31,10 @@ from ..interop.looking import look
 from ..shapes.expanding import UNSQUEEZE
 from ..shapes.shape import ALIAS
 from . import index_operators
+from .by_positions import Positions, chosen_by, positions_in
 from .elements import assign_number, known_number
 from .filling import fill_subscript, once, repeated_dims, warn_expanded
-from .masking import chosen_at_once
+from .masking import chosen_at_once, masked_fill_
 from .subscript_views import is_position, part_of, select, simple_view, sliced
 
 _SEQUENCE = (list, tuple, range)
@@ -188,25 +189,6 @@ def _rows(x: Tensor, key: list[Any]) -> Tensor | None:
     return take_rows(table, rows, table.shape[1:])
 
 
-def _by_positions(x: Tensor, key: tuple[Any, ...]) -> Tensor | None:
-    """What index tensors choose beside whole dimensions; None where there is more to a key."""
-    dims: list[int] = []
-    indices: list[Tensor] = []
-    for dim, item in enumerate(key):
-        if item.__class__ is Tensor:
-            g = item._geometry
-            if g.dtype is not dtypes.int64 or not g.ndim:
-                return None
-            dims.append(dim)
-            indices.append(item)
-        elif item.__class__ is not slice or not item.start is item.stop is item.step is None:
-            return None
-    if len(key) > x._geometry.ndim:
-        return None
-    index_operators.check_known(x, indices, tuple(dims))
-    return index_operators.read(x, indices, tuple(dims))
-
-
 def _by_mask(x: Tensor, key: tuple[Any, ...]) -> Tensor | None:
     """What a mask of one dimension chooses after integers, at once; None where there is more to a key."""
     for k, item in enumerate(key):
@@ -249,7 +231,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     if key is Ellipsis:
         return view(ALIAS, self)
     if key.__class__ is tuple:
-        if Tensor in map(type, key) and (chosen := _by_positions(self, key)) is not None:
+        if Tensor in map(type, key) and (chosen := chosen_by(self, key)) is not None:
             return chosen
         simple = simple_view(self, key)
         if simple is not None:
@@ -261,9 +243,12 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     elif key.__class__ is Tensor and key._geometry.dtype is dtypes.int64 and key._geometry.ndim \
             and self._geometry.ndim:
         return index_operators.read_rows(self, key)
-    elif key.__class__ is Tensor and key._geometry.dtype is dtypes.bool_ \
-            and (chosen := chosen_at_once(self, key)) is not None:
-        return chosen
+    elif key.__class__ is Tensor and key._geometry.dtype is dtypes.bool_:
+        chosen = chosen_at_once(self, key)
+        if chosen is None:
+            chosen = chosen_by(self, (key,))
+        if chosen is not None:
+            return chosen
     elif key.__class__ is list and state.at_once and (rows := _rows(self, key)) is not None:
         return rows
     found = Subscript(self, key)
@@ -288,7 +273,12 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
             raise TypeError(f"can't assign a {_type_title(value)} to a {type_name(self._geometry)}")
         value, number = value.item() if isinstance(value, np.generic) else value, True
     items = (key,) if key.__class__ is int or key.__class__ is slice or is_position(key) else key
+    if items.__class__ is Tensor and number and _fill_chosen(self, items, value):
+        return
     if items.__class__ is tuple:
+        if Tensor in map(type, items) and len(items) > 1 and (found := positions_in(self, items)) is not None:
+            _put(self, found, value, number)
+            return
         if not state.enabled and kind is Tensor and _is_written_bare(self, value) \
                 and (part := part_of(self._geometry, items)) is not None \
                 and part.shape == value._geometry.shape:
@@ -333,15 +323,31 @@ def _set_generally(x: Tensor, key: Any, value: Any, number: bool) -> None:
                 value = value.clone()       # one element: it is read before any is written
             target.copy_(_without_leading_ones(value, target.ndim).expand(target.shape))
         return
+    _put(target, Positions(tuple(found.dims), found.indices, ()), value, number)
+
+
+def _fill_chosen(x: Tensor, mask: Tensor, value: Any) -> bool:
+    """Write a number where a mask is true; false, and nothing done, if the key is another or does not fit."""
+    g, shape = mask._geometry, tuple(x._geometry.shape)
+    if g.dtype is not dtypes.bool_ or not g.ndim or g.shape != shape[:g.ndim]:
+        return False
+    trailing = len(shape) - g.ndim
+    masked_fill_(x, mask.reshape(*g.shape, *[1] * trailing) if trailing else mask, value)
+    return True
+
+
+def _put(x: Tensor, at: Positions, value: Any, number: bool) -> None:
+    """Write a number or a tensor to positions."""
+    dims, indices, within = at
+    g = x._geometry
     if number:
-        value = filled(_scalar_geometry(target), number_for(value, target._geometry.dtype))
-    dims = tuple(found.dims)
-    index_operators.check_known(target, found.indices, dims)
-    lead = index_operators.indexed_shape(target._geometry.shape, dims, index_operators.index_shape(
-        [i._geometry.shape for i in found.indices]))
-    require_apart(target, (value, *found.indices), same_allowed=False)
-    value = _without_leading_ones(value, len(lead))
-    put_in_place(target, value, found.indices, dims, False)
+        value = filled(contiguous((), g.dtype, g.device), number_for(value, g.dtype))
+    index_operators.check_known(x, indices, dims, within)
+    require_apart(x, (value, *indices), same_allowed=False)
+    if value._geometry.ndim:
+        value = _without_leading_ones(value, len(index_operators.indexed_shape(
+            g.shape, dims, index_operators.index_shape([i._geometry.shape for i in indices]))))
+    put_in_place(x, value, indices, dims, False)
 
 
 def put_in_place(x: Tensor, values: Tensor, indices: Any, dims: tuple[int, ...], accumulate: bool) -> None:
@@ -378,10 +384,6 @@ def _rounded(value: Any, dtype: dtypes.dtype) -> Any:
 
 def _type_title(value: Any) -> str:
     return "numpy.ndarray" if isinstance(value, np.ndarray) else type(value).__name__
-
-
-def _scalar_geometry(x: Tensor) -> Any:
-    return contiguous((), x._geometry.dtype, x._geometry.device)
 
 
 def _without_leading_ones(value: Tensor, ndim: int) -> Tensor:

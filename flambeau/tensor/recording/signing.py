@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import dtypes
 from ...devices import CPU, META
-from ...graph.geometry import Geometry
+from ...graph.geometry import Geometry, contiguous
 from ...graph.node import Signature, plain
 from ...graph.operator import Operator
 from ...graph.recent import Recent
@@ -69,6 +69,48 @@ def _elsewhere(operator: Operator, attributes: tuple[Any, ...], geometries: tupl
 
 
 def _signed(operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...]) -> Signature:
+    kinds = _kinds(geometries) if operator.kind == "pointwise" else None
+    if kinds is None:
+        return _checked(operator, attributes, geometries)
+    key = operator, attributes, *kinds
+    known = _of_kinds.get(key) or _of_kinds.recall(key)
+    first = geometries[0]
+    if known is not None:
+        dtype = known.outputs[0].dtype
+        return known.of_shape(geometries, first if first.dtype is dtype and not first.offset else
+                              contiguous(first.shape, dtype, CPU))
+    made = _checked(operator, attributes, geometries)
+    out = made.outputs[0]
+    if made.single and out is contiguous(first.shape, out.dtype, CPU):
+        _of_kinds.keep(key, made)
+    return made
+
+
+def _kinds(geometries: tuple[Any, ...]) -> list[Any] | None:
+    """The types of operands of one shape that lie row by row, and those of numbers; None of others.
+
+    The result of a pointwise operator of such lies so, too, and its type depends on theirs: with other
+    shapes nothing is to be checked again.
+    """
+    first = geometries[0]
+    if first.__class__ is not Geometry or not first.family.plain or first.device is not CPU:
+        return None
+    shape, kinds = first.shape, []
+    for g in geometries:
+        if g.__class__ is not Geometry:
+            kinds.append(g)
+        elif g is first or (g.is_contiguous and g.shape == shape and g.device is CPU):
+            kinds.append(g.dtype)
+        else:
+            return None
+    return kinds
+
+
+_of_kinds: Recent[Any, Signature] = Recent(1 << 12)
+dtypes.on_default_change.append(_of_kinds.clear)
+
+
+def _checked(operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...]) -> Signature:
     device, several_devices = None, False
     for kind in geometries:
         if kind.__class__ is Geometry:

@@ -49,3 +49,48 @@ def test_masks_and_positions_that_do_not_fit() -> None:
         x[1, torch.tensor([True, False])]
     with pytest.raises(IndexError, match="out of bounds"):
         x[5, torch.tensor([True, False, True, False])]
+
+
+def test_masks_of_several_dimensions_without_elements() -> None:
+    x = torch.zeros(2, 1, 0)
+    assert x[torch.tensor([[True], [False]])].shape == (1, 0)
+    assert torch.zeros(0, 3, 2)[torch.zeros(0, 3, dtype=torch.bool)].shape == (0, 2)
+
+
+@pytest.mark.parametrize("wants_grad", [False, True])
+def test_masks_beside_positions_and_whole_dimensions(wants_grad: bool) -> None:
+    x = torch.arange(24.0).reshape(4, 3, 2).requires_grad_(wants_grad)
+    rows, places = torch.tensor([True, False, True, True]), torch.tensor([2, 0, 1])
+    pairs = torch.arange(12).reshape(4, 3) % 5 == 0
+    whole = slice(None)
+    keys: list[Any] = [
+        pairs, (pairs, whole), (rows, places), (rows, whole, 1), (whole, torch.tensor([False, True, True])),
+        (places, whole, torch.tensor([True, False])), (whole, torch.zeros(3, dtype=torch.bool)),
+        (pairs, torch.tensor([1, 0, 1]))]
+    for key in keys:
+        array, at = x.detach().numpy(), tuple([k.numpy() if isinstance(k, torch.Tensor) else k for k in
+                                               (key if isinstance(key, tuple) else (key,))])
+        chosen = x[key]
+        assert chosen.requires_grad is wants_grad and chosen.detach().numpy().tolist() == array[at].tolist()
+        if wants_grad:
+            gradient, = torch.autograd.grad(chosen.sum(), x)
+            marked = array * 0
+            marked[at] = 1
+            assert gradient.tolist() == marked.tolist()
+        for value in (7.0, torch.tensor(7.0), torch.arange(float(chosen.numel())).reshape(chosen.shape)):
+            written, expected = x.clone(), array.copy()
+            written[key] = value
+            expected[at] = value.numpy() if isinstance(value, torch.Tensor) else value
+            assert written.tolist() == expected.tolist() and written.requires_grad is wants_grad
+
+
+def test_masks_beside_positions_that_do_not_fit() -> None:
+    x, rows = torch.zeros(4, 3), torch.tensor([True, False, True, True])
+    with pytest.raises(IndexError, match="could not be broadcast together with shapes"):
+        x[rows, torch.tensor([0, 1])]
+    with pytest.raises(IndexError, match="out of bounds for dimension 1 with size 3"):
+        x[rows, torch.tensor([0, 1, 3])]
+    with pytest.raises(IndexError, match="out of bounds"):
+        x[rows, torch.tensor([0, 1, 3])] = 1.0
+    with pytest.raises(IndexError, match="too many indices"):
+        x[rows, torch.tensor([0, 1, 2]), torch.tensor([0, 0, 0])]
