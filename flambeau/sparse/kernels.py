@@ -46,7 +46,7 @@ def SPREAD(m: Any, values: Any, indices: Any, shape: tuple[int, ...]) -> Any:
     """Entries (N, *) added up at coordinates (D, N) of a tensor of zeros of ``shape``."""
     extents = shape[:indices.shape[0]]
     rows = _wide(values).reshape(values.shape[0], prod(values.shape[1:]))
-    total = sum_rows(_linear(indices, extents), rows, prod(extents))
+    total = sum_rows(m, _linear(indices, extents), rows, prod(extents))
     return total.reshape(shape).astype(values.dtype, copy=False)
 
 
@@ -90,7 +90,7 @@ def PRODUCT(m: Any, values: Any, indices: Any, dense: Any, rows: int) -> Any:
     for start in range(0, values.shape[0], step):
         part = slice(start, start + step)
         products = left[part, None] * right[indices[1, part]]
-        total += sum_rows(indices[0, part], products, rows)
+        total += sum_rows(m, indices[0, part], products, rows)
     return total.astype(dense.dtype, copy=False)
 
 

@@ -41,7 +41,14 @@ from .reductions import (  # type: ignore[no-redef,assignment]  # noqa: F401
     sum,
     without_dims,
 )
-from .scatter import add_at, add_rows, grid_positions, row_positions, wide  # noqa: F401
+from .scatter import (  # type: ignore[no-redef]  # noqa: F401
+    add_at,
+    add_rows,
+    grid_positions,
+    row_positions,
+    take,
+    wide,
+)
 from .special import *  # noqa: F403
 
 Array = np.ndarray[Any, Any]

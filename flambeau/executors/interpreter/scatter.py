@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-_NARROW = 4  # rows shorter than this are added element by element
+_EACH = 1 << 16     # elements: more of them are added by rows, since an index for each takes much memory
 
 
 def wide(x: Array) -> Array:
@@ -17,19 +18,27 @@ def wide(x: Array) -> Array:
     return x.astype(np.float32) if x.dtype.kind not in "biuc" and x.dtype.itemsize <= 2 else x
 
 
-def add_rows(target: Array, rows: Array, values: Array) -> None:
-    """``target[rows[i]] += values[i]`` for (N, W), (K,), (K, W); rows may repeat and are not negative.
+def take(x: Array, positions: Array, axis: int | None = None) -> Array:
+    """``np.take``, which for small arrays takes three times as long as the method that it calls."""
+    return x.take(positions, axis)
 
-    Wide rows are sorted by target, so that each target row is summed once by ``reduceat``.
+
+def add_rows(target: Array, rows: Array, values: Array) -> None:
+    """``target[rows[i]] += values[i]`` for (N, W), (K,), (K, W), one after the other; rows may repeat.
+
+    Elements are added where they lie in the memory of a contiguous target. Many of them are sorted by target,
+    so that each target row is summed once by ``reduceat``.
     """
-    if rows.size == 0 or target.shape[1] == 0:
-        return
     width = target.shape[1]
-    if width < _NARROW:
-        for column in range(width):
-            np.add.at(target[:, column], rows, values[:, column])
+    if rows.size == 0 or width == 0:
         return
-    order = np.argsort(rows, kind="stable")
+    if width == 1 or values.size <= _EACH:
+        if width > 1:
+            rows = np.add.outer(rows * width, np.arange(width)).reshape(-1)
+        np.add.at(target.reshape(-1), rows, values.reshape(-1))
+        return
+    rows = _counted(rows, len(target))
+    order = rows.argsort(kind="stable")
     ordered = rows[order]
     starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
     if len(starts) == len(rows):
@@ -41,50 +50,68 @@ def add_rows(target: Array, rows: Array, values: Array) -> None:
 def grid_positions(index: Array, shape: tuple[int, ...], dim: int) -> Array:
     """Flat positions in a contiguous array of ``shape`` that ``index`` names along ``dim``, as in gather."""
     step = 1
-    where = np.zeros((1,) * index.ndim, np.int64)
+    where: Any = 0
     for d in range(index.ndim - 1, -1, -1):
+        n = index.shape[d]
         if d == dim:
-            where = where + index * step
-        elif index.shape[d] != 1:
-            along = [1] * index.ndim
-            along[d] = -1
-            where = where + (np.arange(index.shape[d]) * step).reshape(along)
+            where = where + (index if step == 1 else index * step)
+        elif n != 1:
+            along = np.arange(0, n * step, step) if step else np.zeros(n, np.int64)
+            where = where + along.reshape(n, *[1] * (index.ndim - 1 - d))
         step *= shape[d]
-    return np.broadcast_to(where, index.shape)
+    return where
 
 
 def row_positions(indices: list[Array], extents: Sequence[int]) -> Array:
-    """The flat row that a tuple of (broadcast, possibly negative) indices names."""
+    """The flat row that a tuple of (broadcast, possibly negative) indices names.
+
+    A single index may stay negative, from the end of all rows.
+    """
+    if len(indices) == 1:
+        return indices[0].astype(np.int64, copy=False)
     where: Any = 0
     for index, n in zip(indices, extents):
-        index = index.astype(np.int64, copy=False)
-        where = where * n + np.where(index < 0, index + n, index)
+        where = where * n + _counted(index.astype(np.int64, copy=False), n)
     return where
+
+
+def _counted(index: Array, extent: int) -> Array:
+    """The index counted from the beginning."""
+    if not index.size or _smallest(index, None) >= 0:
+        return index
+    return np.where(index < 0, index + extent, index)
+
+
+_smallest: Any = np.minimum.reduce
 
 
 def add_at(shape: tuple[int, ...], dims: tuple[int, ...], indices: list[Array], values: Array,
            target: Array | None = None) -> Array:
-    """``target[..., indices, ...] += values``, indices in ``dims``; zeros of ``shape`` without a target."""
+    """``target[..., indices, ...] += values``, indices in ``dims``; zeros of ``shape`` without a target.
+
+    Of a contiguous target the elements may be overwritten.
+    """
     lead = indices[0].shape
-    if any(i.shape != lead for i in indices):
+    if len(indices) > 1 and any(i.shape != lead for i in indices):
         lead = np.broadcast_shapes(*[i.shape for i in indices])
         indices = [np.broadcast_to(i, lead) for i in indices]
-    if len(dims) == len(shape):     # single elements
-        result = np.zeros(shape, values.dtype) if target is None else np.array(target, order="C")
-        np.add.at(result.reshape(-1), row_positions(indices, shape).reshape(-1), values.reshape(-1))
-        return result
+    first, last = dims[0], dims[-1]
+    if first and last - first == len(dims) - 1:
+        ahead = range(first, first + len(lead))     # the indices' dimensions come before the others
+        values = values.transpose([*ahead, *range(first), *range(first + len(lead), values.ndim)])
+    extents = [shape[d] for d in dims]
     rest = [d for d in range(len(shape)) if d not in dims]
     order = [*dims, *rest]
-    adjacent = list(dims) == list(range(dims[0], dims[0] + len(dims)))
-    if adjacent and dims[0]:
-        values = np.moveaxis(values, range(dims[0], dims[0] + len(lead)), range(len(lead)))
-    extents = [shape[d] for d in dims]
-    count, width = int(np.prod(extents)), int(np.prod([shape[d] for d in rest]))
+    sorted_already = last == len(dims) - 1
+    where = row_positions(indices, extents)
+    count, width = prod(extents), prod([shape[d] for d in rest])
     if target is None:
         rows = np.zeros((count, width), values.dtype)
     else:
-        rows = np.ascontiguousarray(target.transpose(order)).reshape(count, width)
-    where = row_positions(indices, extents)
+        ahead_of_rest = target if sorted_already else target.transpose(order)
+        rows = np.ascontiguousarray(ahead_of_rest).reshape(count, width)
     add_rows(rows, where.reshape(-1), values.reshape(where.size, width))
-    moved = rows.reshape([shape[d] for d in order])
-    return moved.transpose(np.argsort(order))
+    if sorted_already:
+        return rows.reshape(shape)
+    back = [order.index(d) for d in range(len(shape))]
+    return rows.reshape([shape[d] for d in order]).transpose(back)

@@ -47,22 +47,13 @@ def EMBEDDING_BACKWARD(m: Any, grad: Any, indices: Any, rows: int, padding_idx: 
     if padding_idx is not None:
         keep = flat != padding_idx
         flat, values = flat[keep], values[keep]
-    return sum_rows(flat, values, rows)
+    return sum_rows(m, flat, values, rows)
 
 
-def sum_rows(index: Any, values: Any, rows: int) -> Any:
-    """(N, D) values summed into (rows, D) by index (N): sorted, a run of equal indices is one reduction."""
-    result = np.zeros((rows, values.shape[1]), values.dtype)
-    if index.size <= 1:
-        result[index] = values
-        return result
-    order = np.argsort(index, kind="stable")
-    ordered = index[order]
-    starts = np.concatenate(([0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1))
-    if starts.size == index.size:
-        result[ordered] = values[order]
-    else:
-        result[ordered[starts]] = np.add.reduceat(values[order], starts, axis=0, dtype=values.dtype)
+def sum_rows(m: Any, index: Any, values: Any, rows: int) -> Any:
+    """(N, D) values summed into (rows, D) by index (N)."""
+    result = m.zeros((rows, values.shape[1]), values.dtype)
+    m.add_rows(result, index.astype(m.int64, copy=False), values)
     return result
 
 
