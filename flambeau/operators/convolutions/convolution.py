@@ -9,9 +9,8 @@ says that results are channels last, which the input or the weight of the forwar
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
-
-import numpy as np
 
 from ... import dtypes
 from ...graph.geometry import Geometry
@@ -30,7 +29,21 @@ from .convolution_checks import (
     check_transposed_extents,
     extents_of,
 )
-from .patches import Ints, chunk, patches, positions, slices, zero_padded
+from .patches import (
+    Ints,
+    channels_last,
+    channels_second,
+    chunk,
+    columns_first,
+    columns_last,
+    has_many_channels,
+    inside,
+    patches,
+    patches_last,
+    positions,
+    slices,
+    zero_padded,
+)
 
 
 def _output_extents(space: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Ints:
@@ -67,7 +80,7 @@ def CONVOLUTION(m: Any, input: Any, weight: Any, bias: Any, stride: Ints, paddin
     flat = result.reshape(batch, groups, out_channels // groups, -1)
     matrix = weight.reshape(groups, out_channels // groups, -1)
     padded = zero_padded(m, input, padding)
-    step = chunk(int(np.prod(weight.shape[1:])) * groups * int(np.prod(extents)) * input.itemsize, batch)
+    step = chunk(prod(weight.shape[1:]) * groups * prod(extents) * input.itemsize, batch)
     for first in range(0, batch, step):
         part = padded[first:first + step]
         columns = part.reshape(*part.shape[:2], -1) if _is_pointwise(kernel, stride, padding) \
@@ -93,20 +106,21 @@ def CONVOLUTION_INPUT(m: Any, grad: Any, weight: Any, space: Ints, stride: Ints,
     """(N, O, *extents) and (O, C / groups, *kernel) give (N, C, *space): the adjoint of the convolution."""
     kernel, extents = weight.shape[2:], grad.shape[2:]
     batch, out_channels, per_group = grad.shape[0], weight.shape[0], weight.shape[1]
-    padded = m.zeros((batch, per_group * groups, *(n + 2 * p for n, p in zip(space, padding))), grad.dtype)
+    whole = (batch, per_group * groups, *[n + 2 * p for n, p in zip(space, padding)])
+    by_channels = has_many_channels(per_group, groups, kernel, extents)
+    padded = channels_last(m, whole, grad.dtype) if by_channels else m.zeros(whole, grad.dtype)
     if padded.size == 0 or grad.size == 0:
-        return padded[(slice(None), slice(None), *(slice(p, p + n) for n, p in zip(space, padding)))]
+        return padded[inside(space, padding)]
     flat = grad.reshape(batch, groups, out_channels // groups, -1)
-    matrix = weight.reshape(groups, out_channels // groups, -1).transpose(0, 2, 1)
-    step = chunk(int(np.prod(kernel)) * per_group * groups * int(np.prod(extents)) * grad.itemsize, batch)
+    columns_of = columns_last if by_channels else columns_first
+    step = chunk(prod(kernel) * per_group * groups * prod(extents) * grad.itemsize, batch)
     for first in range(0, batch, step):
-        columns = m.matmul(matrix, flat[first:first + step])
-        columns = columns.reshape(columns.shape[0], groups * per_group, *kernel, *extents)
+        columns = columns_of(m, flat[first:first + step], weight, extents)
         part = padded[first:first + step]
         for offsets in positions(kernel):
             part[(slice(None), slice(None), *slices(offsets, stride, dilation, extents))] += \
                 columns[(slice(None), slice(None), *offsets)]
-    return padded[(slice(None), slice(None), *(slice(p, p + n) for n, p in zip(space, padding)))]
+    return padded[inside(space, padding)]
 
 
 def _weight_geometry(operands: Any, attributes: Any) -> Geometry:
@@ -124,17 +138,23 @@ def CONVOLUTION_WEIGHT(m: Any, grad: Any, input: Any, kernel: Ints, stride: Ints
     batch, out_channels = grad.shape[:2]
     extents = grad.shape[2:]
     per_group = input.shape[1] // groups
-    rows = per_group * int(np.prod(kernel))
+    rows = per_group * prod(kernel)
     total = m.zeros((groups, out_channels // groups, rows), grad.dtype)
+    by_channels = has_many_channels(per_group, groups, kernel, extents)
     if grad.size and input.size:
-        padded = zero_padded(m, input, padding)
+        padded = zero_padded(m, input, padding, by_channels)
         flat = grad.reshape(batch, groups, out_channels // groups, -1)
-        step = chunk(rows * groups * int(np.prod(extents)) * grad.itemsize, batch)
+        step = chunk(rows * groups * prod(extents) * grad.itemsize, batch)
         for first in range(0, batch, step):
             part = padded[first:first + step]
-            columns = patches(m, part, kernel, stride, dilation, extents)
-            columns = columns.reshape(part.shape[0], groups, rows, -1)
-            total += m.matmul(flat[first:first + step], columns.transpose(0, 1, 3, 2)).sum(axis=0)
+            if by_channels:
+                columns = patches_last(m, part, kernel, stride, dilation, extents)[:, None]
+            else:
+                columns = patches(m, part, kernel, stride, dilation, extents)
+                columns = columns.reshape(part.shape[0], groups, rows, -1).transpose(0, 1, 3, 2)
+            total += m.matmul(flat[first:first + step], columns).sum(axis=0)
+    if by_channels:
+        return channels_second(total.reshape(out_channels, *kernel, per_group))
     return total.reshape(out_channels, per_group, *kernel)
 
 
