@@ -11,6 +11,7 @@ from typing import Any, Self
 from .operators.declaration.registry import NAMESPACES
 from .tensor import Tensor
 from .tensor.overrides import activate, handle_torch_function, has_torch_function, modes, unconverted
+from .tensor.subclass_attributes import begin_watching, end_watching
 
 
 class TorchFunctionMode:
@@ -34,11 +35,13 @@ class TorchFunctionMode:
 
     def __enter__(self) -> Self:
         activate()
+        begin_watching()
         modes.append(self)
         return self
 
     def __exit__(self, *exc: object) -> None:
         modes.pop()
+        end_watching()
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Self:

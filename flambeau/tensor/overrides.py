@@ -3,7 +3,7 @@
 Note: overrides. The public functions are bare until the first class that overrides ``__torch_function__`` (or
 the first mode) exists: then each begins to ask (``on_first_override``), so that others pay nothing. The
 function object stays the same, whose code is another then: whoever took it before asks, too, and a table of
-functions that a class keeps knows it before and after. Attributes of tensors ask in subclasses alone.
+functions that a class keeps knows it before and after. Attributes of tensors ask in subclasses, and in modes.
 """
 
 from __future__ import annotations
