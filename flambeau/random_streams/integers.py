@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Array, rounded
-from .few import WIDE, Ahead, few_integers
+from .few import FEW, WIDE, Ahead, few_integers
 from .state import State, Stream
 from .uniform import fill
 
@@ -29,8 +29,8 @@ def randint(state: State, shape: tuple[int, ...], low: int, high: int,
     if dtype in SIGNIFICAND_BITS:
         low, high = floating_bounds(low, high, dtype)
     width = high - low
-    few = few_integers(ahead := Ahead(state), math.prod(shape), low, high, dtype)
-    if few is not None and len(few):
+    count = math.prod(shape)
+    if 0 < count <= FEW and (few := few_integers(ahead := Ahead(state), count, low, high, dtype)) is not None:
         return few.reshape(shape), ahead.after()
     stream = Stream(state)
 

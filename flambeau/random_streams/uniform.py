@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import FLOAT32, FLOAT64, Array, is_half, rounded, scaled, scaled32
-from .few import Ahead, few_uniform
+from .few import FEW, Ahead, few_uniform
 from .state import State, Stream
 
 # Outputs are made in blocks that stay in the second-level cache.
@@ -41,8 +41,8 @@ def uniform(state: State, shape: tuple[int, ...], low: float, high: float,
     if dtype.kind == "c":
         parts, state = uniform(state, (*shape, 2), low, high, FLOAT32 if dtype.itemsize == 8 else FLOAT64)
         return parts.view(dtype).reshape(shape), state
-    few = few_uniform(ahead := Ahead(state), math.prod(shape), low, high, dtype)
-    if few is not None and len(few):
+    count = math.prod(shape)
+    if 0 < count <= FEW and (few := few_uniform(ahead := Ahead(state), count, low, high, dtype)) is not None:
         return few.reshape(shape), ahead.after()
     stream = Stream(state)
     if dtype == FLOAT64:

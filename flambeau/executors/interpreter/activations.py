@@ -206,6 +206,8 @@ def gelu_tanh_gradient(grad: Any, x: Any) -> Any:
 
 _BLOCK = 1 << 15
 _NARROW = 64
+_largest: Any = np.maximum.reduce   # arrays' methods call these by way of Python
+_sum: Any = np.add.reduce
 
 
 def _rowwise(step: Any, x: Array, dim: int, *others: Array) -> Array:
@@ -247,9 +249,9 @@ def _narrow(step: Any, x: Array, *others: Array) -> Array:
 
 
 def _softmax_into(out: Array, x: Array, axis: int) -> None:
-    np.subtract(x, x.max(axis=axis, keepdims=True), out=out)
+    np.subtract(x, _largest(x, axis, None, None, True), out=out)
     np.exp(out, out=out)
-    out /= out.sum(axis=axis, keepdims=True)
+    out /= _sum(out, axis, None, None, True)
 
 
 def softmax(x: Any, dim: int) -> Any:
@@ -258,8 +260,8 @@ def softmax(x: Any, dim: int) -> Any:
 
 
 def _log_softmax_into(out: Array, x: Array, axis: int) -> None:
-    np.subtract(x, x.max(axis=axis, keepdims=True), out=out)
-    total = np.exp(out).sum(axis=axis, keepdims=True)
+    np.subtract(x, _largest(x, axis, None, None, True), out=out)
+    total = _sum(np.exp(out), axis, None, None, True)
     out -= np.log(total, out=total)
 
 
@@ -275,7 +277,7 @@ def log_softmax(x: Any, dim: int, narrow: Any = None) -> Any:
 
 def _softmax_gradient_into(out: Array, grad: Array, axis: int, output: Array) -> None:
     np.multiply(grad, output, out=out)
-    total = out.sum(axis=axis, keepdims=True)
+    total = _sum(out, axis, None, None, True)
     np.subtract(grad, total, out=out)
     out *= output
 
@@ -287,7 +289,7 @@ def softmax_gradient(grad: Any, output: Any, dim: int) -> Any:
 
 def _log_softmax_gradient_into(out: Array, grad: Array, axis: int, output: Array) -> None:
     np.exp(output, out=out)
-    out *= grad.sum(axis=axis, keepdims=True)
+    out *= _sum(grad, axis, None, None, True)
     np.subtract(grad, out, out=out)
 
 

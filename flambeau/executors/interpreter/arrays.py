@@ -45,11 +45,14 @@ def rounded(x: Any, dtype: Any) -> Any:
 
 def strided(value: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Array:
     """A writable view of a flat array with strides and an offset in elements."""
-    itemsize = value.itemsize
-    held = carrier(value.dtype)
-    array: Array = np.ndarray(shape, held, value if held is value.dtype else value.view(held),
-                              offset * itemsize, tuple([s * itemsize for s in strides]))
-    return array if held is value.dtype else array.view(value.dtype)
+    numpy_type = value.dtype
+    itemsize = numpy_type.itemsize
+    steps = tuple([s * itemsize for s in strides])
+    if numpy_type.kind in NATIVE_KINDS:
+        return np.ndarray(shape, numpy_type, value, offset * itemsize, steps)
+    held = carrier(numpy_type)
+    array: Array = np.ndarray(shape, held, value.view(held), offset * itemsize, steps)
+    return array.view(numpy_type)
 
 
 def flatten(result: Any, geometry: Geometry) -> Array:

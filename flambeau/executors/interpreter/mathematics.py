@@ -38,15 +38,18 @@ from .reductions import (  # type: ignore[no-redef,assignment]  # noqa: F401
     max_along,
     min,
     min_along,
+    prod,
     sum,
     without_dims,
 )
-from .scatter import (  # type: ignore[no-redef]  # noqa: F401
+from .scatter import (  # type: ignore[no-redef,assignment]  # noqa: F401
     add_at,
     add_rows,
     grid_positions,
+    put_along_axis,
     row_positions,
     take,
+    take_along_axis,
     wide,
 )
 from .special import *  # noqa: F403

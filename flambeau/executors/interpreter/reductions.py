@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from math import prod
+import math
 from typing import Any
 
 import numpy as np
 
 from .arrays import rounded
+from .scatter import grid_positions
 
 Array = np.ndarray[Any, Any]
 
 # What np.sum, np.any, ... call: their checks are half of their time for small arrays.
 _add: Any = np.add.reduce
+_multiply: Any = np.multiply.reduce
 _any: Any = np.logical_or.reduce
 _all: Any = np.logical_and.reduce
 _largest: Any = np.maximum.reduce
@@ -29,21 +31,28 @@ def sum(x: Array, axis: Any = None, keepdims: bool = False, dtype: Any = None) -
     each column, whose error in single precision grows with the number of rows. Here such sums are made block
     by block.
     """
+    if x.size < 4 * _BLOCK or axis is None or x.ndim < 2:
+        return _add(x, axis, dtype, None, keepdims)
     wanted = x.dtype if dtype is None else np.dtype(dtype)
-    if wanted.kind not in "fc" or axis is None or x.size < 4 * _BLOCK or x.ndim < 2:
+    if wanted.kind not in "fc":
         return _add(x, axis, dtype, None, keepdims)
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     shape, last = x.shape, x.ndim - 1
-    count = prod([shape[d] for d in axes])
+    count = math.prod([shape[d] for d in axes])
     if count <= _BLOCK or len(axes) == x.ndim or (last in axes and shape[last] * _BLOCK >= count):
         return _add(x, axis, dtype, None, keepdims)
     kept = [d for d in range(x.ndim) if d not in axes]
     if last in axes and x.shape[last] > 1:  # pairwise along the last dimension first
-        inner = np.sum(x, axis=last, dtype=wanted, keepdims=True)
+        inner = _add(x, last, wanted, None, True)
         return sum(inner, axis, keepdims, wanted)
     rows = x.transpose([*sorted(axes), *kept]).reshape(count, *[x.shape[d] for d in kept])
     result = _blocks(rows, wanted)
     return result.reshape([1 if d in axes else n for d, n in enumerate(x.shape)]) if keepdims else result
+
+
+def prod(x: Array, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
+    """The product."""
+    return _multiply(x, axis, dtype, None, keepdims)
 
 
 def any(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
@@ -68,7 +77,7 @@ def min(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
 
 def count_of(x: Array, dims: tuple[int, ...], correction: float = 0) -> Any:
     """The number of elements that are reduced, less a correction, at least 0; in the (real) type of x."""
-    count = prod([x.shape[d] for d in dims])
+    count = math.prod([x.shape[d] for d in dims])
     return x.real.dtype.type(count - correction if count > correction else 0)
 
 
@@ -88,23 +97,29 @@ def logsumexp(x: Array, dims: tuple[int, ...], keepdim: bool, narrow: Any = None
     return total + (peak if keepdim else peak.reshape(total.shape))
 
 
-def max_along(x: Array, dim: int) -> tuple[Any, Any]:
+def max_along(x: Array, dim: int, keepdim: bool) -> tuple[Any, Any]:
     """The largest elements along a dimension and the places of the first ones."""
-    places = np.argmax(x, axis=dim, keepdims=True)
-    return np.take_along_axis(x, places, axis=dim), places
+    return _with_places(x, x.argmax(dim, keepdims=keepdim), dim, keepdim)
 
 
-def min_along(x: Array, dim: int) -> tuple[Any, Any]:
+def min_along(x: Array, dim: int, keepdim: bool) -> tuple[Any, Any]:
     """The smallest elements along a dimension and the places of the first ones."""
-    places = np.argmin(x, axis=dim, keepdims=True)
-    return np.take_along_axis(x, places, axis=dim), places
+    return _with_places(x, x.argmin(dim, keepdims=keepdim), dim, keepdim)
+
+
+def _with_places(x: Array, places: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+    if x.ndim == 1 and not keepdim:
+        return x[places], places
+    shape = x.shape
+    grid = places if keepdim else places.reshape(*shape[:dim], 1, *shape[dim + 1:])
+    return x.reshape(-1).take(grid_positions(grid, shape, dim).reshape(places.shape)), places
 
 
 def _blocks(rows: Array, wanted: Any) -> Array:
     """The sum over the first dimension, in blocks of rows."""
     while len(rows) > _BLOCK:
         whole = len(rows) - len(rows) % _BLOCK
-        partial = np.sum(rows[:whole].reshape(-1, _BLOCK, *rows.shape[1:]), axis=1, dtype=wanted)
-        rest = np.sum(rows[whole:], axis=0, dtype=wanted, keepdims=True)
+        partial = _add(rows[:whole].reshape(-1, _BLOCK, *rows.shape[1:]), 1, wanted)
+        rest = _add(rows[whole:], 0, wanted, None, True)
         rows = np.concatenate((partial, rest)) if whole < len(rows) else partial
-    return np.sum(rows, axis=0, dtype=wanted)
+    return _add(rows, 0, wanted)

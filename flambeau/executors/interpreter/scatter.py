@@ -23,6 +23,27 @@ def take(x: Array, positions: Array, axis: int | None = None) -> Array:
     return x.take(positions, axis)
 
 
+def take_along_axis(x: Array, indices: Array, axis: int) -> Array:
+    """``np.take_along_axis``, quicker on small arrays."""
+    if not _names_each(x, indices, axis):
+        return np.take_along_axis(x, indices, axis)
+    return x.reshape(-1).take(grid_positions(indices, x.shape, axis % x.ndim))
+
+
+def put_along_axis(x: Array, indices: Array, values: Array, axis: int) -> None:
+    """``np.put_along_axis`` on contiguous arrays, quicker on small ones."""
+    if not _names_each(x, indices, axis):
+        np.put_along_axis(x, indices, values, axis)
+    else:
+        x.reshape(-1)[grid_positions(indices, x.shape, axis % x.ndim)] = values
+
+
+def _names_each(x: Array, indices: Array, axis: int) -> bool:
+    """Whether indices, not negative in what is chosen by sorting, are few and not broadcast."""
+    ours, theirs, axis = x.shape, indices.shape, axis % x.ndim
+    return x.size <= _EACH and ours[:axis] == theirs[:axis] and ours[axis + 1:] == theirs[axis + 1:]
+
+
 def add_rows(target: Array, rows: Array, values: Array) -> None:
     """``target[rows[i]] += values[i]`` for (N, W), (K,), (K, W), one after the other; rows may repeat.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import copysign
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,8 @@ _WRITTEN = range(1 << 14, 1 << 22)
 
 def _full_kernel(m: Any, value: Any, geometry: Geometry) -> Any:
     numpy_type = geometry.dtype.numpy
-    if value == 0 and geometry.numel not in _WRITTEN and not np.signbit(value.real) \
-            and not np.signbit(value.imag):
+    if value == 0 and geometry.numel not in _WRITTEN and copysign(1, value.real) > 0 \
+            and copysign(1, value.imag) > 0:
         return m.zeros(geometry.shape, numpy_type)
     return m.full(geometry.shape, m.asarray(value).astype(numpy_type))
 

@@ -135,10 +135,7 @@ def _indexed(find: str) -> Callable[..., Any]:
     def kernel(m: Any, input: Any, dim: int, keepdim: bool) -> Any:
         if not input.ndim:
             return input, m.int64(0)
-        values, indices = getattr(m, find)(input, dim)
-        if keepdim:
-            return values, indices
-        return m.without_dims(values, (dim,)), m.without_dims(indices, (dim,))
+        return getattr(m, find)(input, dim, keepdim)
 
     return kernel
 

@@ -42,8 +42,9 @@ def SORT(m: Any, input: Any, dim: int, descending: bool, stable: bool) -> Any:
     if not input.ndim:
         return input, m.int64(0)
     indices = order_along(m, input, dim, descending)
-    if stable or input.shape[dim] <= ties.SHORT:
-        return m.take_along_axis(input, indices, axis=dim), indices
+    values = m.take_along_axis(input, indices, axis=dim)
+    if stable or input.shape[dim] <= ties.SHORT or not ties.are_there(m.moveaxis(values, dim, -1)):
+        return values, indices
     indices = unstable_order(input, indices, dim)
     return m.take_along_axis(input, indices, axis=dim), indices
 

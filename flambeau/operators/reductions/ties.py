@@ -41,6 +41,12 @@ def tied(ordered: Any) -> Any:
     return ~_different(ordered)[..., 1:].all(-1)
 
 
+def are_there(ordered: Any) -> bool:
+    """Whether any row, given in order, may have equal elements; NaNs come last."""
+    last = ordered[..., -1]
+    return bool((ordered[..., :-1] == ordered[..., 1:]).any() or (last != last).any())
+
+
 def sorted_places(rank: Any) -> Any:
     """(R, n) ranks give the places of elements in introsort's order."""
     rows = _Rows(rank)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flambeau.executors.interpreter import scatter
+from flambeau.executors.interpreter import reductions, scatter
 
 CASES = [
     ((7,), (0,), (5,)),
@@ -63,3 +63,37 @@ def test_grid_positions_name_what_take_along_axis_takes(shape, kind):
         where = scatter.grid_positions(index, shape, dim)
         assert where.shape == index.shape
         np.testing.assert_array_equal(x.reshape(-1)[where], np.take_along_axis(x, index, dim))
+
+
+@pytest.mark.parametrize("shape, cut", [
+    ((5,), (3,)), ((5, 3), (5, 1)), ((2, 5, 3), (2, 2, 3)), ((2, 5, 3), (1, 2, 1)), ((300, 300), (300, 1))])
+@pytest.mark.parametrize("is_contiguous", [True, False])
+def test_elements_along_an_axis_are_numpys(shape, cut, is_contiguous):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(shape)
+    x = x if is_contiguous else np.ascontiguousarray(x.T).T
+    for axis in [d for d in range(-len(shape), len(shape)) if cut[d] <= shape[d]]:
+        if any(m not in (1, n) for d, (n, m) in enumerate(zip(shape, cut)) if d != axis % len(shape)):
+            continue
+        index = rng.integers(0, shape[axis], cut)
+        taken = scatter.take_along_axis(x, index, axis)
+        np.testing.assert_array_equal(taken, np.take_along_axis(x, index, axis))
+        found, expected = np.zeros(shape), np.zeros(shape)
+        scatter.put_along_axis(found, index, 1.0, axis)
+        np.put_along_axis(expected, index, 1.0, axis)
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", ["max_along", "min_along"])
+@pytest.mark.parametrize("keepdim", [True, False])
+def test_extremes_are_the_first_of_their_kind(name, keepdim):
+    x = np.array([[2.0, -0.0, 3.0], [2.0, 0.0, np.nan], [1.0, 0.0, np.nan]])
+    find = np.argmax if name == "max_along" else np.argmin
+    for own in (x, x.T, x[0], x[:, None]):
+        for dim in range(own.ndim):
+            values, places = getattr(reductions, name)(own, dim, keepdim)
+            expected = find(own, dim, keepdims=keepdim)
+            np.testing.assert_array_equal(places, expected)
+            chosen = np.take_along_axis(own, find(own, dim, keepdims=True), dim).reshape(np.shape(expected))
+            np.testing.assert_array_equal(values, chosen)
+            np.testing.assert_array_equal(np.signbit(values), np.signbit(chosen))
