@@ -138,7 +138,7 @@ class Family(dict[int, Geometry]):
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__
 
-    _lately: deque[int]     # of members that pass the offsets, the oldest first
+    _lately: deque[int] | None      # of members that pass the offsets, the oldest first
 
     def __init__(self, shape: Size, strides: tuple[int, ...], dtype: dtype, device: device) -> None:
         self.shape = shape
@@ -180,6 +180,8 @@ class Family(dict[int, Geometry]):
         if not self.passes:
             return self._remembered(offset)
         lately = self._lately
+        if lately is None:      # most that pass have one member only
+            lately = self._lately = deque()
         lately.append(offset)
         if _PASSING < len(lately) <= _LATELY:
             old = self.pop(lately.popleft(), None)  # from here on nobody finds it
@@ -189,10 +191,10 @@ class Family(dict[int, Geometry]):
                     old.extent = offset + self.span
                     return self.setdefault(offset, old)     # another thread may have been quicker
                 lately.append(self.setdefault(old.offset, old).offset)
-        return self._made_of_old(offset)
+        return self._made_of_old(offset, lately)
 
-    def _made_of_old(self, offset: int) -> Geometry:
-        lately, made, enough = self._lately, None, _PASSING
+    def _made_of_old(self, offset: int, lately: deque[int]) -> Geometry:
+        made, enough = None, _PASSING
         for _ in _TRIES:
             if len(lately) <= enough:
                 break
@@ -221,7 +223,7 @@ class Family(dict[int, Geometry]):
     def pass_by(self) -> None:
         """From now on few of the members are met again: one is made of the oldest, if nobody holds that."""
         if self.numel and not self.passes:
-            self._lately = deque()
+            self._lately = None
             self.passes = True
 
     def _grow(self) -> None:
@@ -325,9 +327,10 @@ def _family(key: _Key) -> Family:
     found = _families.get(key)
     if found is None:
         refuse_unfilled(key[2])
-        shape, strides = key[:2]
-        if not {*map(type, shape), *map(type, strides)} <= _INTEGERS:
-            return _family((Size(map(index, shape)), tuple(map(index, strides)), *key[2:]))
+        shape, strides, _, _ = key
+        for n, s in zip(shape, strides):
+            if n.__class__ is not int or s.__class__ is not int:
+                return _family((Size(map(index, shape)), tuple(map(index, strides)), *key[2:]))
         found = _families[key] = Family(shape, strides, key[2], key[3])
         _given[0] += 1
         if _given[0] > _given[1]:

@@ -15,7 +15,10 @@ from functools import cache, wraps
 from types import CodeType, FunctionType
 from typing import Any
 
+from ..devices import device
+from ..dtypes import dtype
 from ..naming import of_package
+from ..size import Size
 from .tensor import Tensor
 
 on_first_override: list[Callable[[], None]] = []
@@ -40,6 +43,8 @@ def subclass_defined(cls: Any) -> None:
 def activate() -> None:
     """Let the public functions ask, once."""
     global _active
+    _silent.clear()
+    _silent.update(_BUILT_IN)
     if not _active:
         _active = True
         for begin in on_first_override:
@@ -84,8 +89,24 @@ class _Disabled:
 disabled_torch_function = _Disabled()
 
 
+_BUILT_IN = (int, float, bool, complex, str, slice, type(None), type(Ellipsis), dtype, device)
+_SEQUENCES = frozenset((tuple, list, Size))
+_silent: set[type] = set(_BUILT_IN)     # classes that do not override, of those met
+
+
 def overriding(values: Iterable[Any]) -> list[Any]:
     """The arguments that override, subclasses before their bases, each type once."""
+    if values.__class__ is not tuple:
+        values = tuple(values)
+    if _silent.issuperset(map(type, values)):
+        return []
+    for x in values:
+        if type(x) not in _silent and (type(x) not in _SEQUENCES or not _silent.issuperset(map(type, x))):
+            return _overriding(values)
+    return []
+
+
+def _overriding(values: Iterable[Any]) -> list[Any]:
     found: list[Any] = []
     for x in values:
         if isinstance(x, (list, tuple)):
@@ -94,7 +115,11 @@ def overriding(values: Iterable[Any]) -> list[Any]:
             candidates = (x,)
         for c in candidates:
             kind = type(c)
-            if not getattr(kind, "_overrides", hasattr(kind, "__torch_function__")) or isinstance(c, type):
+            overrides = getattr(kind, "_overrides", None)
+            if overrides is False:
+                _silent.add(kind)
+                continue
+            if (overrides is None and not hasattr(kind, "__torch_function__")) or isinstance(c, type):
                 continue
             if any(type(f) is kind for f in found):
                 continue
@@ -177,8 +202,7 @@ def dispatching(function: Callable[..., Any], announced: Callable[..., Any] | No
 
     @wraps(function)
     def dispatched(*args: Any, **kwargs: Any) -> Any:
-        if not disabled[0] and (modes or overriding((*args, *kwargs.values()))):
-            candidates = overriding((*args, *kwargs.values()))
+        if not disabled[0] and ((candidates := overriding((*args, *kwargs.values()))) or modes):
             return (ask if operator else asked)(announced or dispatched, candidates, args, kwargs)
         return function(*args, **kwargs)
     dispatched._dispatches = True  # type: ignore[attr-defined]

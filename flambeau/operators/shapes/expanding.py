@@ -197,8 +197,10 @@ def squeeze(input: Tensor, dim: Any = _ABSENT) -> Tensor:
 
 def _unsqueeze_rule(g: Geometry, dim: int) -> Geometry:
     d = check_dim(dim, g.ndim + 1)
-    stride = g.shape[d] * g.strides[d] if d < g.ndim else 1
-    return g.with_view((*g.shape[:d], 1, *g.shape[d:]), (*g.strides[:d], stride, *g.strides[d:]), g.offset)
+    shape, strides = [*g.shape], [*g.strides]
+    strides.insert(d, shape[d] * strides[d] if d < g.ndim else 1)
+    shape.insert(d, 1)
+    return g.with_view(shape, strides, g.offset)
 
 
 UNSQUEEZE = view_operator("unsqueeze", _unsqueeze_rule, moves=True)
