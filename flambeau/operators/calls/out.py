@@ -37,6 +37,7 @@ CONVERTED = Out()
 NO_OUT = Out("takes no out=")
 EXACT = Out("Expected out tensor to have dtype {result}, but got {out} instead")
 POINTWISE = Out(apart="pointwise")
+EXACT_APART = EXACT._replace(apart="pointwise")
 # Pointwise functions of one operand that leave no conversion to their loop.
 UNCONVERTED = Out("Found dtype {Out} but expected {Result}", apart="pointwise")
 EXPECTED = Out("expected scalar_type {Result} but found {Out}")

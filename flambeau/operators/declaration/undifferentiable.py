@@ -15,8 +15,13 @@ from .definition import Operator, operator
 
 def refuse_derivative(op: Operator, name: str, *operands: str) -> None:
     """Declare that an operator, which PyTorch calls ``name``, has no derivative."""
+    refuse_in_words(op, f"derivative for aten::{name} is not implemented", *operands)
+
+
+def refuse_in_words(op: Operator, message: str, *operands: str) -> None:
+    """The same, in words of its own."""
     op.grad_class = "NotImplemented"
-    _refuse(op, RuntimeError(f"derivative for aten::{name} is not implemented"), operands)
+    _refuse(op, RuntimeError(message), operands)
 
 
 def refuse_formula(op: Operator, name: str, *operands: str) -> None:

@@ -17,7 +17,7 @@ from ...tensor.batching import by_example
 from ...tensor.construct import from_array
 from ...tensor.samples.known import from_value, known_arrays
 from ..calls.number_range import check_number, number_for
-from ..calls.out import Out, store
+from ..calls.out import Out, refuse_aliases, store
 from ..declaration.definition import broadcast_shapes, operator
 from ..declaration.registry import api, in_place
 from ..interop.looking import look
@@ -253,7 +253,10 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
         return tuple(positions_where(array))
     found = _stacked(places(array)) if array.ndim else np.empty((0, np.count_nonzero(array)), np.int64)
     result = from_array(found).t() if array.ndim else from_array(found.T)   # dimension by dimension
-    return result if out is None else store(result, out, "nonzero", _POSITIONS)
+    if out is None:
+        return result
+    refuse_aliases((input,), out, True)
+    return store(result, out, "nonzero", _POSITIONS)
 
 
 def _stacked(rows: tuple[Any, ...]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...tensor import Tensor, check_dim, record
+from ...tensor.warned import warn_once
 from ..calls.out import EXACT
 from ..declaration.definition import dense_as_first, operator
 from ..declaration.prices import per_element
@@ -173,6 +174,13 @@ def index_reduce(
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError("index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
                            f"{reduce}.")
+    warn_once("index_reduce() is in beta and the API may change at any time.")
+    return reduced_slices(input, dim, index, source, reduce, include_self=include_self)
+
+
+def reduced_slices(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *,
+                   include_self: bool = True) -> Tensor:
+    """``index_reduce`` of a reduction that there is."""
     check_vector("index_reduce_", index)
     d = check_dim(dim, input.ndim)
     index = index if index.ndim else index.reshape(1)

@@ -10,6 +10,7 @@ from typing import Any
 from ... import dtypes
 from ...graph.geometry import Geometry, contiguous
 from ...tensor import Tensor, check_dim, record, record_pair
+from ...tensor.warned import warn_once
 from ..calls.number_range import number_for
 from ..calls.out import EXACT
 from ..declaration.definition import broadcast_shapes, contiguous_as_first, operator
@@ -220,6 +221,11 @@ def check_src(name: str, x: Tensor, dim: int, index: Tensor, src: Tensor) -> Non
                                f"dimension {dim} and to be no larger size than src {list(src.shape)}")
 
 
+_REDUCE_IS_DEPRECATED = (
+    "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future "
+    "PyTorch release. Use torch.scatter_reduce instead for more reduction options.")
+
+
 @api("torch", "Tensor", out=EXACT, inplace="apart")
 def scatter(
     input: Tensor,
@@ -245,6 +251,8 @@ def scatter(
     operator = SCATTER if isinstance(src, Tensor) and value is None else SCATTER_VALUE
     if operator is SCATTER:
         check_src("scatter", input, d, index, src)
+        if reduce is not None:
+            warn_once(_REDUCE_IS_DEPRECATED)
     else:
         for k in range(index.ndim if index.numel() and input.ndim else 0):
             if k != d and index.shape[k] > input.shape[k]:

@@ -19,7 +19,7 @@ from ...graph.operator import Rows
 from ...tensor import Tensor, check_dim, record, record_one, record_pair
 from ...tensor.construct import from_array
 from ...tensor.tape import state
-from ..calls.out import EXACT
+from ..calls.out import EXACT_APART
 from ..declaration.definition import arithmetic_dtype, broadcast_shapes, operand_dtype, operator
 from ..declaration.domain import not_implemented
 from ..declaration.prices import distance_gradients, distances
@@ -294,7 +294,7 @@ def _scaled_gradient(
     return scale * (grad - along / (norm + _TINY) * power / safe ** (p - 1))
 
 
-@api("torch", "Tensor", out=EXACT, inplace=True, judge="first")
+@api("torch", "Tensor", out=EXACT_APART, inplace=True, judge="first")
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Each slice input[..., i, ...] at index i of ``dim``, scaled to have a p-norm of at most ``maxnorm``.
 

@@ -10,13 +10,13 @@ from ...tensor import Tensor, check_dim
 from ...tensor.recording import casting
 from ...tensor.warned import warn
 from ..calls.arguments import type_in_words
-from ..calls.out import Out, store
+from ..calls.out import POINTWISE, Out, store
 from ..declaration.registry import api
 from .matmul import bmm, matmul, mm
 from .vector_products import dot
 
 
-@api("torch", "Tensor", out=True, aliases=("ger",), judge="first")
+@api("torch", "Tensor", out=POINTWISE, aliases=("ger",), judge="first")
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """All products of two vectors' elements: (N) and (M) give (N, M).
 
@@ -70,7 +70,7 @@ def _count(shape: Sequence[int]) -> int:
     return count
 
 
-@api("torch", "Tensor", out=True, judge="first")
+@api("torch", "Tensor", out=POINTWISE, judge="first")
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """The Kronecker product: every element of ``input`` times the whole of ``other``.
 

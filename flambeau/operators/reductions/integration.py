@@ -18,7 +18,7 @@ def _between(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     return x.narrow(dim, start, n), x.narrow(dim, 0, n)
 
 
-@api("torch", "Tensor", out=EXPECTED, judge="first")
+@api("torch", "Tensor", out=EXPECTED._replace(apart="pointwise"), judge="first")
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:

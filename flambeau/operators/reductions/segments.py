@@ -12,6 +12,7 @@ from ...tensor import Tensor, check_dim
 from ...tensor.batching import by_example
 from ...tensor.construct import from_array
 from ..declaration.registry import api
+from ..indexing.scatter_reductions import reduced_slices
 from ..interop.looking import look
 
 # What each reduction is called by index_reduce, and what it gives for an empty segment.
@@ -79,7 +80,10 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Any = None, indices: A
     called, empty = _REDUCTIONS[reduce]
     start = data.new_full((outer * count, *inner), empty if initial is None else float(initial))
     where = from_array(segment)
-    found = start.index_add(0, where, rows) if called == "sum" else start.index_reduce(0, where, rows, called)
+    if called == "sum":
+        found = start.index_add(0, where, rows)
+    else:
+        found = reduced_slices(start, 0, where, rows, called)
     if reduce == "mean":
         lengths_ = from_array(sizes.reshape(-1, *[1] * len(inner)).astype(data.dtype.numpy))
         found = found / (lengths_ if initial is None else lengths_.clamp(min=1))

@@ -9,7 +9,7 @@ import numpy as np
 from ... import dtypes, return_types
 from ...graph.geometry import Geometry, contiguous, dense_like
 from ...tensor import Tensor, check_dim, record
-from ..calls.out import EXACT, Out
+from ..calls.out import EXACT, EXACT_APART, Out
 from ..declaration.definition import NUMBERS, arithmetic_dtype, operand_dtype, operator, result_dtype
 from ..declaration.domain import not_implemented
 from ..declaration.prices import TIES, per_element
@@ -79,7 +79,7 @@ def _refuse_complex(g: Geometry, message: str) -> None:
         raise RuntimeError(message)
 
 
-@api("torch", "Tensor", out=EXACT, judge="first")
+@api("torch", "Tensor", out=EXACT_APART, judge="first")
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """The elements in order along ``dim``, and the indices they had; ``stable``: equal ones keep their order.
 
@@ -170,7 +170,7 @@ def _(ctx: Any, grads: Any, indices: Tensor) -> Any:
     )
 
 
-@api("torch", "Tensor", out=EXACT, judge="first")
+@api("torch", "Tensor", out=EXACT_APART, judge="first")
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The k largest (or smallest) elements along ``dim``, in order, and their indices.
 

@@ -136,6 +136,8 @@ def _starts_of(offsets: Tensor, count: int, include_last: bool) -> Any:
     """Where bags begin."""
     _require_types("offsets", offsets, _INTEGERS)
     starts = np.array(look(offsets, "embedding_bag"))
+    if include_last and not starts.size:
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
     if starts.size and starts[0] != 0:
         raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
                            f"from position 0. However, got {starts[0]}")

@@ -14,10 +14,10 @@ from ...devices import META
 from ...engine import value_of
 from ...graph.geometry import Geometry, contiguous, intern
 from ...graph.node import constant
-from ...graph.storage import Storage
+from ...graph.storage import Storage, VersionCounter
 from ...graph.strides import row_major_strides
 from ...size import Size
-from ...tensor import INFERENCE, GradFn, Tensor, check_writable, state
+from ...tensor import INFERENCE, GradFn, Tensor, check_writable, record, state
 from ...tensor.aliasing.turned import is_turned, root, turn, untie
 from ...tensor.aliasing.views import chain_of
 from ...tensor.batching import BatchedTensor
@@ -27,6 +27,7 @@ from ...tensor.warned import warn
 from ..calls.extents import sizes_of
 from ..creation.copying import formatted_geometry
 from ..declaration.registry import api
+from ..declaration.undifferentiable import finding, refuse_in_words
 from . import expanding, transposing
 from .strided_views import as_strided
 
@@ -235,6 +236,7 @@ def set_(
     """
     g = self._geometry
     check_writable(self)
+    history = _refusing(self, source)
     if source is None:
         made = contiguous((0,), g.dtype, g.device)
         storage = Storage(constant(np.zeros(0, g.dtype.numpy)), made)
@@ -258,9 +260,25 @@ def set_(
         )
         _grow(storage, made.extent, made)
     turned = is_turned(self)
+    version = (self._counter or self._storage).version
     self._storage, self._geometry = storage, made
     turn(self, *turned)
     self._base = self._view = None
     if self._counter is not INFERENCE:
-        self._counter = None
+        # Who saved it for backward is to be told. Parameters, set anew between steps, stay as quick.
+        self._counter = None if self._requires_grad and self._grad_fn is None else VersionCounter(version + 1)
+    if history is not None:
+        self._grad_fn, self._output_nr, self._requires_grad = history, 0, True
     return self
+
+
+_SET = finding("NotImplemented")
+refuse_in_words(_SET, "derivative for set_ is not implemented", "source")
+
+
+def _refusing(x: Tensor, source: Any) -> Any:
+    """The history of a tensor that is set: none can lead on from what either requires a gradient for."""
+    for each in (x, source):
+        if state.enabled and isinstance(each, Tensor) and each.requires_grad:
+            return record(_SET, (detached(x), each))._grad_fn
+    return None
