@@ -20,7 +20,7 @@ from ...graph.node import Signature
 from ...graph.operator import Kernel
 from . import mathematics, products
 from .arrays import Array, reinterpret
-from .readers import Reader, number_of, readers_of
+from .readers import Reader, number_of, reader, readers_of
 
 
 class _Call(NamedTuple):
@@ -64,19 +64,23 @@ def prepare(signature: Signature) -> Callable[[tuple[Any, ...]], Any] | None:
             or not out.is_contiguous or not out.numel or type(None) in geometries:
         return None
     found = _function_of(signature.operator.kernel, len(geometries))
-    arrays = [g for g in geometries if isinstance(g, Geometry)]
+    arrays = [g for g in geometries if g.__class__ is Geometry]
     if found is None or not arrays:
         return None
     function, order = found
     if (compare := _COMPARISONS.get(function)) is not None and (one := _of_one(compare, order, signature)):
         return one
-    pointwise = signature.operator.kind == "pointwise"
-    if not pointwise:
+    if signature.operator.kind != "pointwise":
         product = products.function_of(*arrays) if function is np.matmul else None
         if product is None:
             return None
-        function = product
-    flat = pointwise and all(g.is_contiguous and g.shape == out.shape for g in arrays)
+        return _runner(product, readers_of(signature, False), order, out)
+    flat, shape = True, out.shape
+    for g in arrays:
+        if not g.is_contiguous or g.shape != shape:
+            flat = False
+    if flat and signature.rounds is None:
+        return _on_flat(function, order, signature)
     if not flat and not out.ndim:   # NumPy gives no array then
         return None
     return _runner(function, readers_of(signature, flat), order, out)
@@ -106,6 +110,57 @@ def _of_one(compare: Callable[[Any, Any], bool], order: tuple[int, ...],
         flat = node.value if node.value.dtype is numpy_type else reinterpret(node.value, numpy_type)
         return _TRUTH[compare(flat.item(at), converted(number))]
     return execute
+
+
+def _on_flat(function: np.ufunc, order: tuple[int, ...],
+             signature: Signature) -> Callable[[tuple[Any, ...]], Array]:
+    """How to run it on arrays of one shape, or on one with a number.
+
+    Values that are no more than such an array are taken as they are, which prepares, and runs, in half the
+    time that readers take.
+    """
+    geometries, out = signature.geometries, signature.outputs[0]
+    compute = None if signature.compute is None else signature.compute.numpy
+    count, numpy_type = out.numel, out.dtype.numpy
+
+    def read(node: Any, geometry: Any) -> Any:
+        return reader(geometry, compute, True)(node)
+
+    first, second = geometries[order[0]], geometries[order[-1]]
+    if len(order) == 1:
+        own = _type_as_is(first, compute)
+
+        def execute(operands: tuple[Any, ...]) -> Array:
+            x = operands[0].value
+            result = function(x if x.dtype is own and len(x) == count else read(operands[0], first))
+            return result if result.dtype is numpy_type else result.astype(numpy_type)
+        return execute
+    left, right = order
+    first_type, second_type = _type_as_is(first, compute), _type_as_is(second, compute)
+    if first.__class__ is Geometry and second.__class__ is Geometry:
+        def execute_two(operands: tuple[Any, ...]) -> Array:
+            x, y = operands[left].value, operands[right].value
+            if x.dtype is not first_type or len(x) != count:
+                x = read(operands[left], first)
+            if y.dtype is not second_type or len(y) != count:
+                y = read(operands[right], second)
+            result: Array = function(x, y)
+            return result if result.dtype is numpy_type else result.astype(numpy_type)
+        return execute_two
+    read_first, read_second = reader(first, compute, True), reader(second, compute, True)
+
+    def execute_with_number(operands: tuple[Any, ...]) -> Array:
+        result: Array = function(read_first(operands[left]), read_second(operands[right]))
+        return result if result.dtype is numpy_type else result.astype(numpy_type)
+    return execute_with_number
+
+
+def _type_as_is(geometry: Any, compute: Any) -> Any:
+    """The type of values that need no conversion; None where all do."""
+    if geometry.__class__ is not Geometry:
+        return None
+    numpy_type = geometry.dtype.numpy
+    return numpy_type if compute is None or compute is numpy_type else None
 
 
 def _runner(function: np.ufunc, readers: list[Reader], order: tuple[int, ...],

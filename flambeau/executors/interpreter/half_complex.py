@@ -23,11 +23,16 @@ _WIDE = np.dtype(np.complex64)
 
 def present(signature: Signature) -> bool:
     """Whether a signature has half complex operands or results."""
-    # Asked for every new signature.
-    for g in (*signature.geometries, *signature.outputs):
-        if g.__class__ is Geometry and g.dtype is complex32:
-            return True
-    return False
+    # Asked for every new signature: those of one form have the same types.
+    form = signature.form
+    found = _present.get(form)
+    if found is None or form < 0:
+        found = _present[form] = any(g.__class__ is Geometry and g.dtype is complex32
+                                     for g in (*signature.geometries, *signature.outputs))
+    return found
+
+
+_present: dict[int, bool] = {}
 
 
 def computes(signature: Signature) -> bool:

@@ -78,7 +78,8 @@ def min(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
 def count_of(x: Array, dims: tuple[int, ...], correction: float = 0) -> Any:
     """The number of elements that are reduced, less a correction, at least 0; in the (real) type of x."""
     count = math.prod([x.shape[d] for d in dims])
-    return x.real.dtype.type(count - correction if count > correction else 0)
+    kind = x.dtype if x.dtype.kind != "c" else x.real.dtype
+    return kind.type(count - correction if count > correction else 0)
 
 
 def without_dims(x: Array, dims: tuple[int, ...]) -> Any:

@@ -182,12 +182,13 @@ def _prepare_owning(signature: Signature) -> Plan:
 
 def _is_flat(signature: Signature) -> bool:
     """Whether all arrays have the same elements in the same order, so that their shape does not matter."""
-    if not signature.single:
+    out = signature.outputs[0] if signature.single else None
+    if out is None or not out.is_contiguous or not out.numel:
         return False
-    shape = signature.outputs[0].shape
-    return all(
-        not isinstance(g, Geometry) or (g.is_contiguous and g.shape == shape and g.numel > 0)
-        for g in (*signature.geometries, signature.outputs[0]))
+    for g in signature.geometries:
+        if g.__class__ is Geometry and not (g.is_contiguous and g.shape == out.shape):
+            return False
+    return True
 
 
 def _private(operands: tuple[Any, ...], i: int, geometry: Geometry) -> Array:

@@ -70,13 +70,13 @@ def add_rows(target: Array, rows: Array, values: Array) -> None:
 
 def grid_positions(index: Array, shape: tuple[int, ...], dim: int) -> Array:
     """Flat positions in a contiguous array of ``shape`` that ``index`` names along ``dim``, as in gather."""
+    step, where = prod(shape[dim + 1:]), index
+    if step != 1:
+        where = index * step
     step = 1
-    where: Any = 0
     for d in range(index.ndim - 1, -1, -1):
         n = index.shape[d]
-        if d == dim:
-            where = where + (index if step == 1 else index * step)
-        elif n != 1:
+        if d != dim and n != 1:
             along = np.arange(0, n * step, step) if step else np.zeros(n, np.int64)
             where = where + along.reshape(n, *[1] * (index.ndim - 1 - d))
         step *= shape[d]
