@@ -125,10 +125,10 @@ def _too_large(shape: Sequence[int]) -> Exception:
 class Family(dict[int, Geometry]):
     """The geometries that differ in their offset alone, by offset; what is missing is made.
 
-    ``plain``: whether elements lie row by row and no extent is 0 or 1, so that shapes tell how results of
-    operators lie. ``first``: the extent of the first dimension; ``table``: the same, if it is longer than
-    ``TABLE``; ``rows``: what its positions are, once somebody asked; ``line``: those of a table from its
-    beginning, by position, which takes fewer steps than by offset.
+    ``plain``: whether rows follow one another, with or without gaps, and no extent is 0 or 1, so that shapes
+    tell how results of operators lie. ``first``: the extent of the first dimension; ``table``: the same, if
+    it is longer than ``TABLE``; ``rows``: what its positions are, once somebody asked; ``line``: those of a
+    table from its beginning, by position, which takes fewer steps than by offset.
     """
 
     __slots__ = ("shape", "strides", "dtype", "device", "ndim", "numel", "is_contiguous", "plain", "span",
@@ -147,20 +147,23 @@ class Family(dict[int, Geometry]):
         self.device = device
         self.ndim = len(shape)
         numel = span = 1
-        ordered, plain = True, bool(shape)
+        inner, ordered, plain = 0, True, bool(shape)
         for n, s in zip(tuple(shape)[::-1], strides[::-1]):     # a ``Size`` takes longer to reverse
             if n != 1:
                 if s != numel:
                     ordered = False
+                if s <= inner:
+                    plain = False
                 numel *= n
                 span += (n - 1) * s
+                inner = s
             else:
                 plain = False
         if numel >= 1 << 60 and any(strides):
             raise _too_large(shape)
         self.numel, self.span = numel, span
         self.is_contiguous = ordered or not numel
-        self.plain = plain and ordered and numel > 0
+        self.plain = plain and numel > 0
         self.order: tuple[int, ...] | None = None
         self.steps: tuple[int, ...] | None = None
         self.flat: Geometry | None = None

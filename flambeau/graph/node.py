@@ -54,25 +54,25 @@ class Signature:
 
     def elsewhere(self, geometries: tuple[Any, ...]) -> Signature:
         """The same with operands that differ in their offsets alone, on which no result depends."""
-        made: Signature = object.__new__(Signature)
-        for name in Signature.__slots__:
-            setattr(made, name, getattr(self, name))
-        made.geometries = geometries
-        # What was found out about these operands, where they begin included.
-        made.plan, made.alike, made.settled, made.price, made.tape_plans = None, None, None, 0.0, _UNTAPED
+        made = self._again(geometries, self.outputs)
+        made.single, made.usual, made.on_meta = self.single, self.usual, self.on_meta
+        made.nbytes = self.nbytes
         return made
 
     def of_shape(self, geometries: tuple[Any, ...], output: Geometry) -> Signature:
         """The same of operands that differ in their shapes alone, as far as it depends on types."""
-        made: Signature = object.__new__(Signature)
-        made.operator = self.operator
-        made.attributes = self.attributes
-        made.geometries = geometries
-        made.outputs = (output,)
-        made.compute, made.rounds, made.form = self.compute, self.rounds, self.form
+        made = self._again(geometries, (output,))
         made.single = made.usual = True
         made.on_meta = False
         made.nbytes = output.numel * output.dtype.itemsize
+        return made
+
+    def _again(self, geometries: tuple[Any, ...], outputs: tuple[Geometry, ...]) -> Signature:
+        made: Signature = object.__new__(Signature)
+        made.operator, made.attributes = self.operator, self.attributes
+        made.geometries, made.outputs = geometries, outputs
+        made.compute, made.rounds, made.form = self.compute, self.rounds, self.form
+        # What is found out about operands, where they begin included.
         made.plan = made.alike = made.settled = None
         made.price = 0.0
         made.tape_plans = _UNTAPED

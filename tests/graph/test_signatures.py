@@ -68,6 +68,18 @@ def test_signatures_of_new_shapes_say_what_the_first_says() -> None:
         torch.set_default_dtype(torch.float32)
 
 
+def test_results_of_parts_lie_without_gaps() -> None:
+    for rows, columns in ((6, 8), (5, 9), (7, 6)):
+        x = torch.arange(float(rows * columns)).reshape(rows, columns)
+        inner, other = x[1:-1, 2:5], torch.ones(rows, columns)[2:, :3]
+        for result in (inner + 0.5, inner + other, inner > other, -inner, inner * inner[0]):
+            assert result.stride() == (3, 1) and result.storage_offset() == 0
+        assert (inner + other).tolist() == (inner.clone() + 1).tolist()
+        assert (inner.T * 2).stride() == (1, 3) and (inner[:, :1] * 2).stride() == (1, 1)
+        x[1:-1, 2:5] += 0.5
+        assert x[2, 3].item() == 2 * columns + 3.5 and x[0, 3].item() == 3
+
+
 def test_errors_of_shapes_and_types_are_raised_for_new_shapes() -> None:
     for n in (3, 5, 7):
         x, truth = torch.ones(n, 2), torch.ones(n, 2) > 0

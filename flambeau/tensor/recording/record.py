@@ -350,7 +350,10 @@ def record_value(operator: Operator, storage: Storage, x: Tensor, attributes: tu
 
     None where it is not recorded so simply.
     """
-    signature = _signatures.get((operator, attributes, storage.geometry.flat, x._geometry))
+    key = operator, attributes, storage.geometry.flat, x._geometry
+    signature = _signatures.get(key)
+    if signature is None and _taker is None and not levels:
+        signature = sign(operator, key, attributes)
     if signature is None or not signature.usual:
         return None
     other = x._storage

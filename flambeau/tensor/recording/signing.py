@@ -77,8 +77,8 @@ def _signed(operator: Operator, attributes: tuple[Any, ...], geometries: tuple[A
     first = geometries[0]
     if known is not None:
         dtype = known.outputs[0].dtype
-        return known.of_shape(geometries, first if first.dtype is dtype and not first.offset else
-                              contiguous(first.shape, dtype, CPU))
+        return known.of_shape(geometries, first if first.is_contiguous and first.dtype is dtype
+                              and not first.offset else contiguous(first.shape, dtype, CPU))
     made = _checked(operator, attributes, geometries)
     out = made.outputs[0]
     if made.single and out is contiguous(first.shape, out.dtype, CPU):
@@ -87,10 +87,10 @@ def _signed(operator: Operator, attributes: tuple[Any, ...], geometries: tuple[A
 
 
 def _kinds(geometries: tuple[Any, ...]) -> list[Any] | None:
-    """The types of operands of one shape that lie row by row, and those of numbers; None of others.
+    """The types of operands of one shape whose rows follow one another, and of numbers; None of others.
 
-    The result of a pointwise operator of such lies so, too, and its type depends on theirs: with other
-    shapes nothing is to be checked again.
+    The result of a pointwise operator of such lies so without gaps, and its type depends on theirs: with
+    other shapes nothing is to be checked again.
     """
     first = geometries[0]
     if first.__class__ is not Geometry or not first.family.plain or first.device is not CPU:
@@ -99,7 +99,7 @@ def _kinds(geometries: tuple[Any, ...]) -> list[Any] | None:
     for g in geometries:
         if g.__class__ is not Geometry:
             kinds.append(g)
-        elif g is first or (g.is_contiguous and g.shape == shape and g.device is CPU):
+        elif g is first or (g.family.plain and g.shape == shape and g.device is CPU):
             kinds.append(g.dtype)
         else:
             return None
