@@ -38,30 +38,35 @@ def _prepared(x: Any, other: Any, shape: tuple[int, ...]) -> Array | None:
 
 
 def _select(condition: Array, a: Array, b: Array) -> Array:
-    """b ^ ((a ^ b) & mask), the mask being all ones where the condition holds; simpler where one is 0."""
+    """b ^ ((a ^ b) & mask), the mask being all ones where the condition holds."""
     bits = _BITS[a.dtype.itemsize]
     out = np.empty(condition.shape, a.dtype)
     flat_out, flags = out.reshape(-1).view(bits), condition.reshape(-1).view(np.int8)
     first, second = a.reshape(-1).view(bits), b.reshape(-1).view(bits)
     zero_first = a.ndim == 0 and not first[0]
     zero_second = b.ndim == 0 and not second[0]
+    if zero_first or zero_second:
+        return _kept(out, flags ^ 1 if zero_first else flags, second if zero_first else first)
     mask = np.empty(min(BLOCK, flags.size), bits)
     for start in range(0, flags.size, BLOCK):
         part = slice(start, start + BLOCK)
         o, flag = flat_out[part], flags[part]
         m = mask[:flag.size]
         x, y = first if a.ndim == 0 else first[part], second if b.ndim == 0 else second[part]
-        if zero_first:
-            np.subtract(flag, 1, out=m, dtype=bits, casting="unsafe")
-            np.bitwise_and(y, m, out=o)
-            continue
         np.negative(flag, out=m, dtype=bits, casting="unsafe")
-        if zero_second:
-            np.bitwise_and(x, m, out=o)
-            continue
         np.bitwise_xor(x, y, out=o)
         o &= m
         o ^= y
+    return out
+
+
+def _kept(out: Array, flags: Array, bits: Array) -> Array:
+    """``out`` with an array's bits where the flags are 1, else 0: those of the product with the flags."""
+    flat = out.reshape(-1).view(bits.dtype)
+    for start in range(0, flags.size, BLOCK):
+        part = slice(start, start + BLOCK)
+        flat[part] = flags[part]
+        flat[part] *= bits if bits.size == 1 else bits[part]
     return out
 
 
@@ -74,7 +79,8 @@ def bounded(x: Any, low: Any, high: Any) -> Any:
 
 def rectify(x: Any) -> Any:
     """max(x, 0)."""
-    return np.clip(x, 0, np.inf) if x.dtype.kind == "f" else np.maximum(x, x.dtype.type(0))
+    kind = x.dtype.type
+    return x.clip(kind(0), kind(np.inf)) if x.dtype.kind == "f" else np.maximum(x, kind(0))
 
 
 def leaky(x: Any, slope: Any) -> Any:

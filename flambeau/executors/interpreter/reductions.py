@@ -23,6 +23,9 @@ _smallest: Any = np.minimum.reduce
 # Rows that are added one after the other; longer sums are sums of such blocks.
 _BLOCK = 64
 
+# Rows of up to so many numbers NumPy adds one after the other.
+_SHORT = 7
+
 
 def sum(x: Array, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
     """The sum, with an error that grows slowly with the number of terms.
@@ -33,6 +36,8 @@ def sum(x: Array, axis: Any = None, keepdims: bool = False, dtype: Any = None) -
     """
     if x.size < 4 * _BLOCK or axis is None or x.ndim < 2:
         return _add(x, axis, dtype, None, keepdims)
+    if _has_short_rows(x, axis, dtype):
+        return _by_columns(np.add, x, keepdims)
     wanted = x.dtype if dtype is None else np.dtype(dtype)
     if wanted.kind not in "fc":
         return _add(x, axis, dtype, None, keepdims)
@@ -52,6 +57,8 @@ def sum(x: Array, axis: Any = None, keepdims: bool = False, dtype: Any = None) -
 
 def prod(x: Array, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
     """The product."""
+    if _has_short_rows(x, axis, dtype):
+        return _by_columns(np.multiply, x, keepdims)
     return _multiply(x, axis, dtype, None, keepdims)
 
 
@@ -67,11 +74,15 @@ def all(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
 
 def max(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
     """The largest element, NaN if there is one."""
+    if _has_short_rows(x, axis, x.dtype):
+        return _by_columns(np.maximum, x, keepdims)
     return _largest(x, axis, None, None, keepdims)
 
 
 def min(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
     """The smallest element, NaN if there is one."""
+    if _has_short_rows(x, axis, x.dtype):
+        return _by_columns(np.minimum, x, keepdims)
     return _smallest(x, axis, None, None, keepdims)
 
 
@@ -114,6 +125,25 @@ def _with_places(x: Array, places: Any, dim: int, keepdim: bool) -> tuple[Any, A
     shape = x.shape
     grid = places if keepdim else places.reshape(*shape[:dim], 1, *shape[dim + 1:])
     return x.reshape(-1).take(grid_positions(grid, shape, dim).reshape(places.shape)), places
+
+
+def _has_short_rows(x: Array, axis: Any, dtype: Any) -> bool:
+    """Whether these are many reductions of few numbers: NumPy's time goes into what lies between the rows."""
+    if x.size < 4 * _BLOCK or axis is None or not 1 < x.shape[-1] <= _SHORT \
+            or (axis != x.ndim - 1 and axis != (x.ndim - 1,)):
+        return False
+    own = x.dtype
+    if own.kind not in "fiu" or own.itemsize < 4:
+        return False
+    return dtype == own if dtype is not None else own.kind == "f" or own.itemsize == 8   # else sums are wider
+
+
+def _by_columns(function: np.ufunc, x: Array, keepdims: bool) -> Array:
+    """The rows' reduction, one column after the other, as NumPy combines so few."""
+    total: Array = function(x[..., 0], x[..., 1])
+    for i in range(2, x.shape[-1]):
+        function(total, x[..., i], out=total)
+    return total[..., None] if keepdims else total
 
 
 def _blocks(rows: Array, wanted: Any) -> Array:
