@@ -34,7 +34,8 @@ def prepare(signature: Signature) -> Callable[[tuple[Any, ...]], Any]:
     owned = count + (states if joined else states * count)
     geometries = signature.geometries
     batches = _batches(geometries[:count])
-    starts = [0, *accumulate(g.numel for g in geometries[:count])]
+    ends = [*accumulate(g.numel for g in geometries[:count])]
+    parts = [*map(slice, [0, *ends], ends)]
 
     def execute(operands: tuple[Any, ...]) -> tuple[Array, ...]:
         targets = [_private(operands, i, geometries[i]) for i in range(owned)]
@@ -47,7 +48,7 @@ def prepare(signature: Signature) -> Callable[[tuple[Any, ...]], Any]:
 
         def written(k: int) -> list[Array]:
             if joined:
-                return [targets[k], *[state[starts[k] : starts[k + 1]] for state in targets[count:]]]
+                return [targets[k], *[state[parts[k]] for state in targets[count:]]]
             return targets[k::count]
 
         for batch in batches:

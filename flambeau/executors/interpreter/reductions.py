@@ -23,6 +23,9 @@ _smallest: Any = np.minimum.reduce
 # Rows that are added one after the other; longer sums are sums of such blocks.
 _BLOCK = 64
 
+# Fewer numbers are reduced as they come.
+_MANY = 4 * _BLOCK
+
 # Rows of up to so many numbers NumPy adds one after the other.
 _SHORT = 7
 
@@ -34,7 +37,7 @@ def sum(x: Array, axis: Any = None, keepdims: bool = False, dtype: Any = None) -
     each column, whose error in single precision grows with the number of rows. Here such sums are made block
     by block.
     """
-    if x.size < 4 * _BLOCK or axis is None or x.ndim < 2:
+    if x.size < _MANY or axis is None or x.ndim < 2:
         return _add(x, axis, dtype, None, keepdims)
     if _has_short_rows(x, axis, dtype):
         return _by_columns(np.add, x, keepdims)
@@ -57,7 +60,7 @@ def sum(x: Array, axis: Any = None, keepdims: bool = False, dtype: Any = None) -
 
 def prod(x: Array, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
     """The product."""
-    if _has_short_rows(x, axis, dtype):
+    if x.size >= _MANY and _has_short_rows(x, axis, dtype):
         return _by_columns(np.multiply, x, keepdims)
     return _multiply(x, axis, dtype, None, keepdims)
 
@@ -74,14 +77,14 @@ def all(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
 
 def max(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
     """The largest element, NaN if there is one."""
-    if _has_short_rows(x, axis, x.dtype):
+    if x.size >= _MANY and _has_short_rows(x, axis, x.dtype):
         return _by_columns(np.maximum, x, keepdims)
     return _largest(x, axis, None, None, keepdims)
 
 
 def min(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
     """The smallest element, NaN if there is one."""
-    if _has_short_rows(x, axis, x.dtype):
+    if x.size >= _MANY and _has_short_rows(x, axis, x.dtype):
         return _by_columns(np.minimum, x, keepdims)
     return _smallest(x, axis, None, None, keepdims)
 
@@ -129,8 +132,7 @@ def _with_places(x: Array, places: Any, dim: int, keepdim: bool) -> tuple[Any, A
 
 def _has_short_rows(x: Array, axis: Any, dtype: Any) -> bool:
     """Whether these are many reductions of few numbers: NumPy's time goes into what lies between the rows."""
-    if x.size < 4 * _BLOCK or axis is None or not 1 < x.shape[-1] <= _SHORT \
-            or (axis != x.ndim - 1 and axis != (x.ndim - 1,)):
+    if axis is None or not 1 < x.shape[-1] <= _SHORT or (axis != x.ndim - 1 and axis != (x.ndim - 1,)):
         return False
     own = x.dtype
     if own.kind not in "fiu" or own.itemsize < 4:

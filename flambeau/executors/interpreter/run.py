@@ -128,18 +128,27 @@ def _prepare_general(signature: Signature) -> Plan:
     readers = readers_of(signature, False)
     variadic = signature.operator.kind == "variadic"
     if len(outputs) != 1 or not signature.single:
+        laid_out = [_laying_out(g) for g in outputs]
+
         def execute_several(operands: tuple[Any, ...]) -> Any:
             arrays = [reader(x) for reader, x in zip(readers, operands)]
             results = kernel(mathematics, *((arrays,) if variadic else arrays), *attributes)
-            return tuple([_own(flatten(r, g), operands) for r, g in zip(results, outputs)])
+            return tuple([lay_out(r, operands) for r, lay_out in zip(results, laid_out)])
         return execute_several
-    geometry, = outputs
-    numpy_type, shape = geometry.dtype.numpy, tuple(geometry.shape) if geometry.is_contiguous else None
-    scalar = numpy_type.type if shape == () else None   # what a reduction to one element gives
+    lay_out = _laying_out(outputs[0])
 
     def execute(operands: tuple[Any, ...]) -> Any:
         arrays = [reader(x) for reader, x in zip(readers, operands)]
-        result = kernel(mathematics, *((arrays,) if variadic else arrays), *attributes)
+        return lay_out(kernel(mathematics, *((arrays,) if variadic else arrays), *attributes), operands)
+    return execute
+
+
+def _laying_out(geometry: Geometry) -> Callable[[Any, tuple[Any, ...]], Array]:
+    """What makes a kernel's results the flat values of a geometry."""
+    numpy_type, shape = geometry.dtype.numpy, tuple(geometry.shape) if geometry.is_contiguous else None
+    scalar = numpy_type.type if shape == () else None   # what a reduction to one element gives
+
+    def lay_out(result: Any, operands: tuple[Any, ...]) -> Array:
         if result.__class__ is np.ndarray and result.base is None and result.dtype is numpy_type \
                 and result.shape == shape and result.flags.c_contiguous:
             return result if result.ndim == 1 else result.reshape(-1)   # fresh: readers give views
@@ -148,7 +157,7 @@ def _prepare_general(signature: Signature) -> Plan:
             flat[0] = result
             return flat
         return _own(flatten(result, geometry), operands)
-    return execute
+    return lay_out
 
 
 def _prepare_flat(signature: Signature) -> Plan:

@@ -35,8 +35,9 @@ def windows(m: Any, x: Any, kernel: Ints, stride: Ints, dilation: Ints, extents:
     shape = (*x.shape[:2], *kernel, *extents)
     steps = (*strides[:2], *[s * d for s, d in zip(strides[2:], dilation)],
              *[s * t for s, t in zip(strides[2:], stride)])
-    if x.flags.c_contiguous and x.dtype.kind in "biufc":
-        return np.ndarray(shape, x.dtype, x, 0, steps)      # ``as_strided`` takes ten times as long
+    memory = x if x.flags.c_contiguous else x.transpose(0, *range(2, x.ndim), 1)
+    if memory.flags.c_contiguous and x.dtype.kind in "biufc":
+        return np.ndarray(shape, x.dtype, memory, 0, steps)     # ``as_strided`` takes ten times as long
     return np.lib.stride_tricks.as_strided(x, shape, steps)
 
 
