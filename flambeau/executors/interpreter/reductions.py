@@ -126,8 +126,13 @@ def _with_places(x: Array, places: Any, dim: int, keepdim: bool) -> tuple[Any, A
     if x.ndim == 1 and not keepdim:
         return x[places], places
     shape = x.shape
-    grid = places if keepdim else places.reshape(*shape[:dim], 1, *shape[dim + 1:])
-    return x.reshape(-1).take(grid_positions(grid, shape, dim).reshape(places.shape)), places
+    if x.ndim == 2 and not keepdim:
+        rows, width = shape
+        where = places + np.arange(0, rows * width, width) if dim else places * width + np.arange(width)
+    else:
+        grid = places if keepdim else places.reshape(*shape[:dim], 1, *shape[dim + 1:])
+        where = grid_positions(grid, shape, dim).reshape(places.shape)
+    return x.reshape(-1).take(where), places
 
 
 def _has_short_rows(x: Array, axis: Any, dtype: Any) -> bool:
