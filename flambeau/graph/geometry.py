@@ -125,10 +125,10 @@ def _too_large(shape: Sequence[int]) -> Exception:
 class Family(dict[int, Geometry]):
     """The geometries that differ in their offset alone, by offset; what is missing is made.
 
-    ``plain``: whether rows follow one another, with or without gaps, and no extent is 0 or 1, so that shapes
-    tell how results of operators lie. ``first``: the extent of the first dimension; ``table``: the same, if
-    it is longer than ``TABLE``; ``rows``: what its positions are, once somebody asked; ``line``: those of a
-    table from its beginning, by position, which takes fewer steps than by offset.
+    ``plain``: whether rows follow one another, with gaps, repeated, or not, so that shapes tell how results
+    of operators lie; extents of 1 do not count. ``first``: the extent of the first dimension; ``table``: the
+    same, if it is longer than ``TABLE``; ``rows``: what its positions are, once somebody asked; ``line``:
+    those of a table from its beginning, by position, which takes fewer steps than by offset.
     """
 
     __slots__ = ("shape", "strides", "dtype", "device", "ndim", "numel", "is_contiguous", "plain", "span",
@@ -147,18 +147,16 @@ class Family(dict[int, Geometry]):
         self.device = device
         self.ndim = len(shape)
         numel = span = 1
-        inner, ordered, plain = 0, True, bool(shape)
+        inner, ordered, plain = 0, True, True
         for n, s in zip(tuple(shape)[::-1], strides[::-1]):     # a ``Size`` takes longer to reverse
             if n != 1:
                 if s != numel:
                     ordered = False
-                if s <= inner:
-                    plain = False
+                if s:
+                    plain = plain and s > inner
+                    inner = s
                 numel *= n
                 span += (n - 1) * s
-                inner = s
-            else:
-                plain = False
         if numel >= 1 << 60 and any(strides):
             raise _too_large(shape)
         self.numel, self.span = numel, span

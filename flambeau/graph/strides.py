@@ -15,6 +15,24 @@ def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(strides[::-1])
 
 
+def broadcast(shapes: Sequence[Sequence[int]]) -> list[int] | None:
+    """The common shape of operands, None where there is none."""
+    result = [*shapes[0]]
+    for shape in shapes:
+        lead = len(shape) - len(result)
+        if lead > 0:
+            result = [1] * lead + result
+            lead = 0
+        for d, n in enumerate(shape, -lead):
+            have = result[d]
+            if n != have:
+                if have == 1:
+                    result[d] = n
+                elif n != 1:
+                    return None
+    return result
+
+
 def dense_strides(shape: Sequence[int], operands: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """The strides of a result without gaps, ordered in memory as the operands are.
 

@@ -80,6 +80,24 @@ def test_results_of_parts_lie_without_gaps() -> None:
         assert x[2, 3].item() == 2 * columns + 3.5 and x[0, 3].item() == 3
 
 
+def test_results_of_operands_that_are_broadcast_lie_in_order() -> None:
+    for n in (3, 5, 8):
+        x, column, row, one = torch.ones(n, 4), torch.ones(n, 1), torch.ones(4), torch.ones(())
+        spread = torch.ones(()).expand(n, 4)
+        for result in (x + column, column + x, x * row, row - x, column * row, x + one, one + x,
+                       x[:, None, 2:][:, 0] + column, spread * x, spread + spread,
+                       torch.where(column > 0, x, row), x.masked_fill(column > 0, 1.0),
+                       torch.where(x > 0, one, 0.0)):
+            assert result.is_contiguous() and not result.storage_offset() and len(result) == n
+        assert (column + column.T).stride() == (n, 1) and (x[:, None, 2:] - x[None, :, 2:]).shape == (n, n, 2)
+        whole = torch.ones(n, 4, dtype=torch.int64)
+        assert (whole + one).dtype is torch.float32 and (whole + one.double()).dtype is torch.float64
+        assert (x + one.double()).dtype is torch.float32 and (x + row.double()).dtype is torch.float64
+        assert (column + 1).stride() == (1, 1) and (x[:1] + 1).stride() == (4, 1)
+        with pytest.raises(RuntimeError, match="must match the size of tensor b"):
+            x + torch.ones(3, 1, 3)
+
+
 def test_errors_of_shapes_and_types_are_raised_for_new_shapes() -> None:
     for n in (3, 5, 7):
         x, truth = torch.ones(n, 2), torch.ones(n, 2) > 0

@@ -187,7 +187,7 @@ def check_known(x: Tensor, indices: Any, dims: tuple[int, ...], within: tuple[in
     if len(within) == len(indices) == 1:
         return
     index_shape([index._geometry.shape for index in indices])
-    shape = x._geometry.shape
+    shape = tuple(x._geometry.shape)    # a ``Size`` takes longer to index
     # Where nothing is read, only a dimension without elements is complained about.
     empty = 0 in shape or not all(index._geometry.numel for index in indices)
     for number, (d, index) in enumerate(zip(dims, indices)):
@@ -202,9 +202,8 @@ def check_known(x: Tensor, indices: Any, dims: tuple[int, ...], within: tuple[in
 
 def read_rows(x: Tensor, index: Tensor) -> Tensor:
     """``x`` at an index tensor in its first dimension."""
-    shape = x._geometry.shape
-    limits = known_range(index)
-    if 0 in shape or (limits is not None and (limits[0] < -shape[0] or limits[1] >= shape[0])):
+    limits, n = known_range(index), x._geometry.family.first
+    if 0 in x._geometry.shape or (limits is not None and (limits[0] < -n or limits[1] >= n)):
         check_known(x, (index,), _FIRST)
     return record_pair(read_operator(1), x, index, (_FIRST,))
 

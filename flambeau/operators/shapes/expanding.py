@@ -21,7 +21,7 @@ def _expand_rule(g: Geometry, shape: tuple[int, ...]) -> Geometry:
             f"expand({type_in_checks(g)}{{{list(g.shape)}}}, size={list(shape)}): the number of sizes "
             f"provided ({len(shape)}) must be greater or equal to the number of dimensions in the tensor "
             f"({g.ndim})")
-    sizes, strides = list(shape), [0] * len(shape)
+    sizes, strides, own = list(shape), [0] * len(shape), tuple(g.shape)
     for d in reversed(range(len(shape))):
         if d < lead:
             if shape[d] < 0:
@@ -30,7 +30,7 @@ def _expand_rule(g: Geometry, shape: tuple[int, ...]) -> Geometry:
             if shape[d] == 1:  # not repeated: the stride of a contiguous dimension
                 strides[d] = sizes[d + 1] * strides[d + 1] if d + 1 < len(shape) else 0
             continue
-        n, s = g.shape[d - lead], g.strides[d - lead]
+        n, s = own[d - lead], g.strides[d - lead]
         if shape[d] == -1 or shape[d] == n:
             sizes[d], strides[d] = n, s
         elif n != 1 or shape[d] < 0:

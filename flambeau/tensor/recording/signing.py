@@ -13,6 +13,7 @@ from ...graph.geometry import Geometry, contiguous
 from ...graph.node import Signature, plain
 from ...graph.operator import Operator
 from ...graph.recent import Recent
+from ...graph.strides import broadcast
 from . import casting
 
 signatures: Any = Recent(1 << 14)       # by operator, attributes, and geometries or classes of operands
@@ -69,41 +70,49 @@ def _elsewhere(operator: Operator, attributes: tuple[Any, ...], geometries: tupl
 
 
 def _signed(operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...]) -> Signature:
-    kinds = _kinds(geometries) if operator.kind == "pointwise" else None
-    if kinds is None:
+    found = _kinds(geometries) if operator.kind in _BY_ELEMENTS else None
+    if found is None:
         return _checked(operator, attributes, geometries)
+    kinds, shape = found
     key = operator, attributes, *kinds
     known = _of_kinds.get(key) or _of_kinds.recall(key)
-    first = geometries[0]
     if known is not None:
-        dtype = known.outputs[0].dtype
-        return known.of_shape(geometries, first if first.is_contiguous and first.dtype is dtype
-                              and not first.offset else contiguous(first.shape, dtype, CPU))
+        dtype, first = known.outputs[0].dtype, geometries[0]
+        is_first = first.shape is shape and first.is_contiguous and first.dtype is dtype and not first.offset
+        return known.of_shape(geometries, first if is_first else contiguous(shape, dtype, CPU))
     made = _checked(operator, attributes, geometries)
     out = made.outputs[0]
-    if made.single and out is contiguous(first.shape, out.dtype, CPU):
+    if made.single and out is contiguous(shape, out.dtype, CPU):
         _of_kinds.keep(key, made)
     return made
 
 
-def _kinds(geometries: tuple[Any, ...]) -> list[Any] | None:
-    """The types of operands of one shape whose rows follow one another, and of numbers; None of others.
+_BY_ELEMENTS = frozenset(("pointwise", "choice"))
+
+
+def _kinds(geometries: tuple[Any, ...]) -> tuple[list[Any], Sequence[int]] | None:
+    """The types of operands whose rows follow one another, and of numbers; the shape of the result.
 
     The result of a pointwise operator of such lies so without gaps, and its type depends on theirs: with
-    other shapes nothing is to be checked again.
+    other shapes nothing is to be checked again. None of others, and where shapes do not fit.
     """
     first = geometries[0]
-    if first.__class__ is not Geometry or not first.family.plain or first.device is not CPU:
+    if first.__class__ is not Geometry:
         return None
-    shape, kinds = first.shape, []
+    kinds, alike = [], True
+    shape: Sequence[int] | None = first.shape
     for g in geometries:
         if g.__class__ is not Geometry:
             kinds.append(g)
-        elif g is first or (g.family.plain and g.shape == shape and g.device is CPU):
-            kinds.append(g.dtype)
-        else:
+            continue
+        if not g.family.plain or g.device is not CPU:
             return None
-    return kinds
+        kinds.append(g.dtype if g.ndim else (g.dtype,))     # one without dimensions counts less
+        if g is not first and g.shape != shape:
+            alike = False
+    if not alike:
+        shape = broadcast([g.shape for g in geometries if g.__class__ is Geometry])
+    return None if not shape or 1 in shape else (kinds, shape)      # extents of 1 lie as operands' do
 
 
 _of_kinds: Recent[Any, Signature] = Recent(1 << 12)
