@@ -219,13 +219,20 @@ def matrix_norm(
         rows, columns = columns, rows
     sums = vector_norm(A, 1, rows, keepdim)
     remaining = columns if keepdim or columns < rows else columns - 1
+    if ord > 0 and not sums.shape[remaining]:
+        return sums.detach().sum(remaining, keepdim)
     return sums.amax(remaining, keepdim) if ord > 0 else sums.amin(remaining, keepdim)
 
 
 def _spectral_norm(A: Tensor, ord: Any, rows: int, columns: int, keepdim: bool) -> Tensor:
     others = [d for d in range(A.ndim) if d not in (rows, columns)]
     values = svdvals(A.permute(*others, rows, columns))
-    result = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord > 0 else values.amin(-1)
+    if ord == "nuc":
+        result = values.sum(-1)
+    elif ord > 0 and not values.shape[-1]:
+        result = values.detach().sum(-1)
+    else:
+        result = values.amax(-1) if ord > 0 else values.amin(-1)
     return result.reshape(reduced_shape(A.shape, (rows, columns), True)) if keepdim else result
 
 

@@ -40,10 +40,13 @@ def _counts(values: Any, edges: Any, weights: Any) -> Any:
     return found.astype(values.dtype)
 
 
-def _outer_edges(name: str, values: Any, low: float, high: float, margin: float = 0.5) -> tuple[float, float]:
-    """The range of a histogram: the one that was asked for, or that of the data; never empty."""
-    if low == high and values.size:
-        low, high = float(values.min()), float(values.max())
+def _span(values: Any) -> tuple[float, float]:
+    """The range of the data."""
+    return (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
+
+
+def _outer_edges(name: str, low: float, high: float, margin: float = 0.5) -> tuple[float, float]:
+    """The range of a histogram, which is never empty."""
     if not (isfinite(low) and isfinite(high)):
         raise RuntimeError(f"{name}: range of [{low:g}, {high:g}] is not finite")
     if low > high:
@@ -72,7 +75,8 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     values = look(input, "histc").reshape(-1)
     if input.dtype in dtypes.LOW_PRECISION:
         values = values.astype(np.float32)
-    low, high = _outer_edges("torch.histc", values, float(min), float(max), 1.0)
+    span = _span(values) if min == max else (float(min), float(max))
+    low, high = _outer_edges("torch.histc", *span, 1.0)
     return from_array(_equal_counts(values, bins, low, high, None), input.dtype)
 
 
@@ -125,7 +129,7 @@ def histogram(
         hist = _counts(values, edges, weights)
     else:
         _check_bins([bins])
-        low, high = _outer_edges("torch.histogramdd", values, *(map(float, range) if range else (0.0, 0.0)))
+        low, high = _outer_edges("torch.histogramdd", *(map(float, range) if range else _span(values)))
         edges = np.linspace(low, high, bins + 1).astype(values.dtype)
         hist = _equal_counts(values, bins, low, high, weights)
     if density:
@@ -221,8 +225,8 @@ def _grid(points: Any, bins: Sequence[Any], limits: Any) -> list[Any]:
     _check_bins(bins)
     edges = []
     for d, n in enumerate(bins):
-        given = map(float, limits[2 * d : 2 * d + 2]) if limits else (0.0, 0.0)
-        low, high = _outer_edges("torch.histogramdd", points[:, d], *given)
+        given = map(float, limits[2 * d : 2 * d + 2]) if limits else _span(points[:, d])
+        low, high = _outer_edges("torch.histogramdd", *given)
         edges.append(np.linspace(low, high, n + 1).astype(points.dtype))
     return edges
 

@@ -133,6 +133,9 @@ def _topk_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometry]:
 def TOPK(m: Any, input: Any, k: int, dim: int, largest: bool, in_order: bool) -> Any:
     if not input.ndim:
         return input, m.int64(0)
+    if not k:
+        none = m.zeros([0 if d == dim else n for d, n in enumerate(input.shape)], m.int64)
+        return none.astype(input.dtype), none
     rows = m.moveaxis(input, dim, -1)
     indices = m.moveaxis(_top(m, rows.reshape(-1, rows.shape[-1]), k, largest, in_order)
                          .reshape(*rows.shape[:-1], k), -1, dim)
