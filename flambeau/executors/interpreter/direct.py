@@ -114,7 +114,7 @@ def _of_one(compare: Callable[[Any, Any], bool], order: tuple[int, ...],
 
 def _on_flat(function: np.ufunc, order: tuple[int, ...],
              signature: Signature) -> Callable[[tuple[Any, ...]], Array]:
-    """How to run it on arrays of one shape, or on one with a number.
+    """How to run it on arrays of one shape.
 
     Values that are no more than such an array are taken as they are, which prepares, and runs, in half the
     time that readers take.
@@ -127,36 +127,30 @@ def _on_flat(function: np.ufunc, order: tuple[int, ...],
         return reader(geometry, compute, True)(node)
 
     first, second = geometries[order[0]], geometries[order[-1]]
+    first_type, second_type = _type_as_is(first, compute), _type_as_is(second, compute)
+    if first_type is None or second_type is None:   # there are readers for numbers, and for conversions
+        return _runner(function, readers_of(signature, True), order, out)
     if len(order) == 1:
-        own = _type_as_is(first, compute)
-
         def execute(operands: tuple[Any, ...]) -> Array:
             x = operands[0].value
-            result = function(x if x.dtype is own and len(x) == count else read(operands[0], first))
+            result = function(x if x.dtype is first_type and len(x) == count else read(operands[0], first))
             return result if result.dtype is numpy_type else result.astype(numpy_type)
         return execute
     left, right = order
-    first_type, second_type = _type_as_is(first, compute), _type_as_is(second, compute)
-    if first.__class__ is Geometry and second.__class__ is Geometry:
-        def execute_two(operands: tuple[Any, ...]) -> Array:
-            x, y = operands[left].value, operands[right].value
-            if x.dtype is not first_type or len(x) != count:
-                x = read(operands[left], first)
-            if y.dtype is not second_type or len(y) != count:
-                y = read(operands[right], second)
-            result: Array = function(x, y)
-            return result if result.dtype is numpy_type else result.astype(numpy_type)
-        return execute_two
-    read_first, read_second = reader(first, compute, True), reader(second, compute, True)
 
-    def execute_with_number(operands: tuple[Any, ...]) -> Array:
-        result: Array = function(read_first(operands[left]), read_second(operands[right]))
+    def execute_two(operands: tuple[Any, ...]) -> Array:
+        x, y = operands[left].value, operands[right].value
+        if x.dtype is not first_type or len(x) != count:
+            x = read(operands[left], first)
+        if y.dtype is not second_type or len(y) != count:
+            y = read(operands[right], second)
+        result: Array = function(x, y)
         return result if result.dtype is numpy_type else result.astype(numpy_type)
-    return execute_with_number
+    return execute_two
 
 
 def _type_as_is(geometry: Any, compute: Any) -> Any:
-    """The type of values that need no conversion; None where all do."""
+    """The type of values that need no conversion; None where all do, and for numbers."""
     if geometry.__class__ is not Geometry:
         return None
     numpy_type = geometry.dtype.numpy

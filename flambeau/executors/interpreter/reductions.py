@@ -37,7 +37,7 @@ def sum(x: Array, axis: Any = None, keepdims: bool = False, dtype: Any = None) -
     each column, whose error in single precision grows with the number of rows. Here such sums are made block
     by block.
     """
-    if x.size < _MANY or axis is None or x.ndim < 2:
+    if x.size < _MANY or axis is None or x.ndim < 2 or (axis.__class__ is tuple and len(axis) == x.ndim):
         return _add(x, axis, dtype, None, keepdims)
     if _has_short_rows(x, axis, dtype):
         return _by_columns(np.add, x, keepdims)
@@ -47,7 +47,7 @@ def sum(x: Array, axis: Any = None, keepdims: bool = False, dtype: Any = None) -
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     shape, last = x.shape, x.ndim - 1
     count = math.prod([shape[d] for d in axes])
-    if count <= _BLOCK or len(axes) == x.ndim or (last in axes and shape[last] * _BLOCK >= count):
+    if count <= _BLOCK or (last in axes and shape[last] * _BLOCK >= count):
         return _add(x, axis, dtype, None, keepdims)
     kept = [d for d in range(x.ndim) if d not in axes]
     if last in axes and x.shape[last] > 1:  # pairwise along the last dimension first
@@ -60,7 +60,7 @@ def sum(x: Array, axis: Any = None, keepdims: bool = False, dtype: Any = None) -
 
 def prod(x: Array, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
     """The product."""
-    if x.size >= _MANY and _has_short_rows(x, axis, dtype):
+    if x.size >= _MANY and x.shape[-1] <= _SHORT and _has_short_rows(x, axis, dtype):
         return _by_columns(np.multiply, x, keepdims)
     return _multiply(x, axis, dtype, None, keepdims)
 
@@ -77,14 +77,14 @@ def all(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
 
 def max(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
     """The largest element, NaN if there is one."""
-    if x.size >= _MANY and _has_short_rows(x, axis, x.dtype):
+    if x.size >= _MANY and x.shape[-1] <= _SHORT and _has_short_rows(x, axis, x.dtype):
         return _by_columns(np.maximum, x, keepdims)
     return _largest(x, axis, None, None, keepdims)
 
 
 def min(x: Array, axis: Any = None, keepdims: bool = False) -> Any:
     """The smallest element, NaN if there is one."""
-    if x.size >= _MANY and _has_short_rows(x, axis, x.dtype):
+    if x.size >= _MANY and x.shape[-1] <= _SHORT and _has_short_rows(x, axis, x.dtype):
         return _by_columns(np.minimum, x, keepdims)
     return _smallest(x, axis, None, None, keepdims)
 
@@ -137,7 +137,8 @@ def _with_places(x: Array, places: Any, dim: int, keepdim: bool) -> tuple[Any, A
 
 def _has_short_rows(x: Array, axis: Any, dtype: Any) -> bool:
     """Whether these are many reductions of few numbers: NumPy's time goes into what lies between the rows."""
-    if axis is None or not 1 < x.shape[-1] <= _SHORT or (axis != x.ndim - 1 and axis != (x.ndim - 1,)):
+    last = x.ndim - 1
+    if (axis != (last,) and axis != last) or not 1 < x.shape[-1] <= _SHORT:
         return False
     own = x.dtype
     if own.kind not in "fiu" or own.itemsize < 4:
