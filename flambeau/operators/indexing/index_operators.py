@@ -85,6 +85,11 @@ def _read_geometry(operands: Any, attributes: Any) -> Geometry:
     dims = attributes[0]
     lead = index_shape([i.shape for i in indices])
     shape = indexed_shape(g.shape, dims, lead)
+    in_order = g.family.plain and not (0 in shape or 1 in shape)
+    for i in indices:
+        in_order = in_order and i.family.plain
+    if in_order:
+        return contiguous(shape, g.dtype, g.device)
     at = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
     read = indexed_shape(g.strides, dims, (0,) * len(lead))
     strides = dense_strides(shape, [read, *[_strides_of_index(i, shape, at, len(lead)) for i in indices]])

@@ -94,3 +94,15 @@ def test_masks_beside_positions_that_do_not_fit() -> None:
         x[rows, torch.tensor([0, 1, 3])] = 1.0
     with pytest.raises(IndexError, match="too many indices"):
         x[rows, torch.tensor([0, 1, 2]), torch.tensor([0, 0, 0])]
+
+
+def test_what_positions_choose_lies_as_they_and_the_tensor_do() -> None:
+    pairs, two = torch.arange(4).reshape(2, 2), torch.tensor([1, 2])
+    for n in (5, 6, 7):
+        x = torch.arange(n * 6).reshape(n, 2, 3)
+        chosen = [x[pairs], x[pairs.T], x.permute(0, 2, 1)[pairs], x[:, :, two], x[pairs, :, pairs % 3],
+                  x[:, pairs % 2], x[:, (pairs % 2).T], x[:, :1].expand(n, 4, 3)[pairs], x[:, :, :2][two]]
+        assert [found.stride() for found in chosen] == [
+            (12, 6, 3, 1), (6, 12, 3, 1), (12, 6, 1, 3), (4, 2, 1), (4, 2, 1), (12, 6, 3, 1), (12, 3, 6, 1),
+            (24, 12, 3, 1), (4, 2, 1)]
+        assert chosen[1].tolist() == x.numpy()[pairs.T.numpy()].tolist()
