@@ -185,8 +185,10 @@ def inverse(a: Array) -> tuple[Array, Array]:
     except np.linalg.LinAlgError:
         packed, _, info = lu(a)
         result = np.full(a.shape, np.nan, a.dtype)
+        spoiled: Array = np.asarray(np.isnan(a).any((-2, -1)))  # OpenBLAS may find zero pivots beside NaN
+        info[spoiled] = 0
         for i in np.ndindex(info.shape):
-            if info[i]:
+            if info[i] or spoiled[i]:
                 continue
             try:
                 result[i] = linalg.inv(a[i])

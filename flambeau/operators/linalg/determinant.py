@@ -24,7 +24,13 @@ def _det_geometry(operands: Any, attributes: Any) -> Geometry:
 
 @operator("linalg_det", _det_geometry, price=prices.matrices)
 def DET(m: Any, A: Any) -> Any:
-    return m.linalg.det(A)
+    found = m.linalg.det(A)
+    return found if m.all(found) else _unless_spoiled(m, A, found)
+
+
+def _unless_spoiled(m: Any, A: Any, found: Any) -> Any:
+    """Determinants some of which are zero: NaN where the matrix has any, beside which LAPACK sees zeros."""
+    return m.where(m.isnan(A).any((-2, -1)), m.nan, found).astype(found.dtype)
 
 
 @DET.derivative("A", keeps="A output")
@@ -48,7 +54,10 @@ def _slogdet_geometry(operands: Any, attributes: Any) -> tuple[Geometry, Geometr
 
 @operator("linalg_slogdet", _slogdet_geometry, price=prices.matrices)
 def SLOGDET(m: Any, A: Any) -> Any:
-    return tuple(m.linalg.slogdet(A))
+    sign, log = m.linalg.slogdet(A)
+    if m.all(sign):
+        return sign, log
+    return sign, _unless_spoiled(m, A, log)
 
 
 @SLOGDET.derivative("A", keeps="A output")

@@ -100,20 +100,25 @@ def _(ctx: Any, grad: Tensor, A: Tensor) -> Any:
 
 def _checked_svd(A: Tensor, full_matrices: bool) -> Any:
     results = record(SVD, (A,), (full_matrices,))
-    _converge(results[1])
+    _converge(results[1], A)
     return results
 
 
-def _converge(values: Tensor) -> Tensor:
-    """The values, once it is known that the iteration converged; a look."""
+def _converge(values: Tensor, A: Tensor) -> Tensor:
+    """The singular values of A, once it is known that the iteration converged; a look."""
     try:
         look(values, "svd", only_checks=True)
     except np.linalg.LinAlgError:
-        raise LinAlgError(
-            "linalg.svd: The algorithm failed to converge because the input matrix is ill-conditioned or has "
-            "too many repeated singular values (error code: 1)."
-        ) from None
+        raise _no_convergence(look(A, "svd")) from None
     return values
+
+
+def _no_convergence(A: Any) -> LinAlgError:
+    spoiled = np.flatnonzero(~np.isfinite(A).all((-2, -1)))
+    why = "contained non-finite values." if spoiled.size else \
+        "is ill-conditioned or has too many repeated singular values (error code: 1)."
+    where = f"(Batch element {spoiled[0]}): " if spoiled.size and A.ndim > 2 else ""
+    return LinAlgError(f"linalg.svd: {where}The algorithm failed to converge because the input matrix {why}")
 
 
 @api("linalg", out=EXACT, judge="first")
@@ -156,7 +161,7 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     tensor([3., 2.])
     """
     require_matrix(A, "linalg.svd", kernel="linalg_svd_cpu")
-    return _checked_svd(A, False)[1] if will_differentiate(A) else _converge(record(SVDVALS, (A,)))
+    return _checked_svd(A, False)[1] if will_differentiate(A) else _converge(record(SVDVALS, (A,)), A)
 
 
 # --- pseudoinverse ------------------------------------------------------------------------------------------
@@ -175,7 +180,10 @@ def PINV(m: Any, A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
         values, vectors = m.linalg.eigh(A)
         u, size, vh = vectors, m.abs(values), m.conj(m.swapaxes(vectors, -1, -2))
     else:
-        u, values, vh = m.linalg.svd(A, full_matrices=False)
+        try:
+            u, values, vh = m.linalg.svd(A, full_matrices=False)
+        except np.linalg.LinAlgError:
+            raise _no_convergence(A) from None
         size = values
     cut = _cutoff(m, size, A.shape, A.dtype, atol, rtol)
     factors = m.where(size > cut, 1 / m.where(size > cut, values, 1), 0).astype(values.dtype)
