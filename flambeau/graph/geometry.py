@@ -125,15 +125,17 @@ def _too_large(shape: Sequence[int]) -> Exception:
 class Family(dict[int, Geometry]):
     """The geometries that differ in their offset alone, by offset; what is missing is made.
 
-    ``plain``: whether rows follow one another, with gaps, repeated, or not, so that shapes tell how results
-    of operators lie; extents of 1 do not count. ``first``: the extent of the first dimension; ``table``: the
-    same, if it is longer than ``TABLE``; ``rows``: what its positions are, once somebody asked; ``line``:
-    those of a table from its beginning, by position, which takes fewer steps than by offset.
+    ``kind``: the dtype, which extents are 0, 1 or more, where elements are read again and again, and whether
+    it is contiguous: what kernels differ in. ``plain``: whether rows follow one another, with gaps,
+    repeated, or not, so that shapes tell how results of operators lie; extents of 1 do not count. ``first``:
+    the extent of the first dimension; ``table``: the same, if it is longer than ``TABLE``; ``rows``: what its
+    positions are, once somebody asked; ``line``: those of a table from its beginning, by position, which
+    takes fewer steps than by offset.
     """
 
-    __slots__ = ("shape", "strides", "dtype", "device", "ndim", "numel", "is_contiguous", "plain", "span",
-                 "first", "table", "rows", "line", "order", "steps", "flat", "spare", "_part", "_stretch",
-                 "_cuts", "_room", "passes", "_lately")
+    __slots__ = ("shape", "strides", "dtype", "device", "ndim", "numel", "is_contiguous", "kind", "plain",
+                 "span", "first", "table", "rows", "line", "order", "steps", "flat", "spare", "_part",
+                 "_stretch", "_cuts", "_room", "passes", "_lately")
 
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__
@@ -146,9 +148,10 @@ class Family(dict[int, Geometry]):
         self.dtype = dtype
         self.device = device
         self.ndim = len(shape)
-        numel = span = 1
+        numel = span = regime = 1
         inner, ordered, plain = 0, True, True
         for n, s in zip(tuple(shape)[::-1], strides[::-1]):     # a ``Size`` takes longer to reverse
+            regime = 4 * regime + (n if n < 2 else 2 if s else 3)
             if n != 1:
                 if s != numel:
                     ordered = False
@@ -161,6 +164,7 @@ class Family(dict[int, Geometry]):
             raise _too_large(shape)
         self.numel, self.span = numel, span
         self.is_contiguous = ordered or not numel
+        self.kind = dtype, 2 * regime + self.is_contiguous
         self.plain = plain and numel > 0
         self.order: tuple[int, ...] | None = None
         self.steps: tuple[int, ...] | None = None

@@ -8,6 +8,7 @@ same node, and costs nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from operator import index
 from types import CodeType
 from typing import Any
@@ -128,15 +129,23 @@ def plain_numbers(operands: Sequence[Any]) -> list[Any] | None:
 
 
 _forms: dict[tuple[Any, ...], int] = {}
+_numbers = count()
+operations: dict[int, int] = {}     # of each form, the number of what it shares with those of any shapes
 
 
 def _form(operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...],
           outputs: tuple[Any, ...]) -> int:
-    """A number for what signatures have in common that differ in shapes, and attributes, alone."""
+    """A number for what signatures have in common that differ in larger extents, and attributes, alone."""
     part = attributes if operator.kind == "project" else None   # which of several results it takes
-    kinds = tuple([g.dtype if g.__class__ is Geometry else g for g in geometries])
-    results = tuple([g.dtype for g in outputs])
-    return _forms.setdefault((operator, part, results, kinds), len(_forms))
+    kinds = tuple([g.family.kind if g.__class__ is Geometry else g for g in geometries])
+    key = operator, part, kinds, tuple([g.family.kind for g in outputs])
+    found = _forms.get(key)
+    if found is None:
+        found = next(_numbers)
+        dtypes = tuple([g.dtype if g.__class__ is Geometry else g for g in (*geometries, *outputs)])
+        operations[found] = _forms.setdefault((operator, part, dtypes), next(_numbers))
+        found = _forms.setdefault(key, found)
+    return found
 
 
 class Node:

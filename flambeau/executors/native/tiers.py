@@ -35,6 +35,7 @@ _MET = 50_000               # graphs that are known to have come
 # Nodes of a program. Of a long loop in one graph the first piece, those in the middle, which are equal, and
 # the last one are remembered together (known.py).
 LARGEST = 16_000
+_TOGETHER = 4       # prices that shapes which never come again pay before one of them is bought a program
 _MISSED, _CAME_BACK = 3, 4      # by how much a newcomer and its return change what is expected of its line,
 _EXPECTED, _MOST = 5, 8         # from where on the next newcomer there is bought; the most
 
@@ -111,16 +112,17 @@ class Ledger:
 
         ``common``: what graphs cost that differ from it in their shapes alone; one of them has a program
         where it ``has_pattern``. So shapes that never come again (a sequence that grows) pay together for
-        what they share.
+        what they share, which are formulas, too.
         """
-        if has_pattern:
-            enough = SHAPED + SHAPED_NODE * len(nodes)
-            rent.spent += interpreted(nodes, enough - rent.spent)
-            return rent.spent > enough
-        cost = interpreted(nodes)
+        enough = SHAPED + SHAPED_NODE * len(nodes)
+        shared = _TOGETHER * enough if has_pattern else PLANNED + PLANNED_NODE * len(nodes)
+        cost = interpreted(nodes, shared)
         rent.spent += cost
         common.spent += cost
-        return common.spent > PLANNED + PLANNED_NODE * len(nodes)
+        if common.spent <= shared and not (has_pattern and rent.spent > enough):
+            return False
+        common.spent = 0.0
+        return True
 
 
 class Newcomers:

@@ -91,7 +91,7 @@ _BY_ELEMENTS = frozenset(("pointwise", "choice"))
 
 
 def _kinds(geometries: tuple[Any, ...]) -> tuple[list[Any], Sequence[int]] | None:
-    """The types of operands whose rows follow one another, and of numbers; the shape of the result.
+    """The kinds of operands whose rows follow one another, and types of numbers; the shape of the result.
 
     The result of a pointwise operator of such lies so without gaps, and its type depends on theirs: with
     other shapes nothing is to be checked again. None of others, and where shapes do not fit.
@@ -107,7 +107,7 @@ def _kinds(geometries: tuple[Any, ...]) -> tuple[list[Any], Sequence[int]] | Non
             continue
         if not g.family.plain or g.device is not CPU:
             return None
-        kinds.append(g.dtype if g.ndim else (g.dtype,))     # one without dimensions counts less
+        kinds.append(g.family.kind)
         if g is not first and g.shape != shape:
             alike = False
     if not alike:

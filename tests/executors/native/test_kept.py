@@ -17,7 +17,7 @@ import flambeau
 from flambeau import config, nn
 from flambeau.executors.native.llvm.compiling import code, notes
 from flambeau.executors.native.programs import known as programs
-from flambeau.executors.native.programs.patterns import kept, planning
+from flambeau.executors.native.programs.patterns import kept, pattern, planning
 from flambeau.executors.native.programs.patterns.pattern import Pattern
 from flambeau.nn import functional as F
 
@@ -98,15 +98,19 @@ def _rounds(*rows: int) -> list[float]:
     return found
 
 
-@pytest.mark.parametrize("rows, plans_again", [
-    ((5, 7), False),
-    ((5, 1, 7), False),
-    ((5, 7, 9, 11, 13, 15), False),
-    ((5, 7, 9, 11, 13, 15, 17), True),     # of so many shapes a formula is found
-    ((5, 7, 9, 11, 13, 15, 17, 19, 21, 23), True),
+@pytest.mark.parametrize("rows, small, plans_again", [
+    ((5, 7), True, False),
+    ((5, 1, 7), True, False),
+    ((5, 7, 9), True, True),
+    ((5, 7, 9, 11, 13, 15), False, False),
+    ((5, 7, 9, 11, 13, 15, 17), False, True),     # of so many shapes a formula is found
+    ((5, 7, 9, 11, 13, 15, 17, 19, 21, 23), False, True),
 ], ids=str)
-def test_plans_of_other_shapes_are_kept(rows: tuple[int, ...], plans_again: bool, disk: dict[str, str],
-                                        refitted: list[int]) -> None:
+def test_plans_of_other_shapes_are_kept(rows: tuple[int, ...], small: bool, plans_again: bool,
+                                        disk: dict[str, str], refitted: list[int],
+                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    if not small:
+        monkeypatch.setattr(pattern, "_NOTED", 0)
     flambeau.ones(1).item()
     programs.clear()
     want = _rounds(*rows)

@@ -196,3 +196,26 @@ def test_a_piece_of_which_nobody_needs_anything() -> None:
         known.clear()
         torch.synchronize()
         assert import_module("flambeau.executors.native.run")._piece([], False) == []
+
+
+def test_other_regimes_of_shapes_are_cut(_late: None) -> None:
+    """Which extents are 0 or 1 is another choice each time: the graphs are new ones, their pieces are not."""
+    generator, tiers_seen = random.Random(0), []
+    for _ in range(60):
+        counts = [generator.choice((0, 1, 3)) for _ in range(6)]
+        x = torch.linspace(-1, 1, 30).reshape(5, 6).requires_grad_()
+        losses = [torch.tanh(x[:n] * (k + 1) - x[:n].mean(1, keepdim=True)).exp().sum(0).square().sum()
+                  for k, n in enumerate(counts)]
+        sum(losses).backward()
+        assert x.grad is not None
+        found = x.grad.tolist()
+        tiers_seen.append(looks[-1].tier)
+        with config.executor("interpreter"):
+            y = x.detach().clone().requires_grad_()
+            sum([torch.tanh(y[:n] * (k + 1) - y[:n].mean(1, keepdim=True)).exp().sum(0).square().sum()
+                 for k, n in enumerate(counts)]).backward()
+            assert y.grad is not None
+            np.testing.assert_allclose(found, y.grad.numpy(), rtol=2e-5, atol=2e-5)
+    cut = ["pieces" in tier for tier in tiers_seen]
+    assert sum(cut) > 30 and not any("new" in tier for tier, in_pieces in zip(tiers_seen[5:], cut[5:])
+                                     if not in_pieces)

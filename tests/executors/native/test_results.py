@@ -36,7 +36,7 @@ def test_results_are_aligned(count: int, dtype: torch.dtype) -> None:
 
 def test_arrays_are_ordinary() -> None:
     dtypes = [FLOAT, FLOAT, FLOAT, np.dtype(bool)]
-    large, small, none, flags = results.new_arrays([5000, 10, 0, 3000], dtypes)()
+    large, small, none, flags = results.NewArrays([5000, 10, 0, 3000], dtypes).make()
     assert [x.shape for x in (large, small, none, flags)] == [(5000,), (10,), (0,), (3000,)]
     for x in (large, small, none, flags):
         assert x.base is None and x.flags.owndata and x.flags.carray and x.flags.f_contiguous
@@ -49,8 +49,16 @@ def test_arrays_are_ordinary() -> None:
     assert np.array_equal(np.sort(large)[::-1][:3], [3999, 3998, 3997])
 
 
+def test_other_counts() -> None:
+    dtypes = [FLOAT, np.dtype(np.int64)]
+    arrays = results.NewArrays([3, 5000], dtypes)
+    for counts in ([7, 300], [5000, 0]):
+        arrays.resize(counts)
+        assert [(x.shape, x.dtype) for x in arrays.make()] == [((n,), t) for n, t in zip(counts, dtypes)]
+
+
 def test_memory_is_freed() -> None:
-    new = results.new_arrays([1 << 20, 300], [FLOAT, FLOAT])
+    new = results.NewArrays([1 << 20, 300], [FLOAT, FLOAT]).make
     new()[0].fill(0)
     gc.collect()
     before, references = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, sys.getrefcount(FLOAT)
@@ -65,13 +73,13 @@ def test_memory_is_freed() -> None:
 
 def test_there_is_no_such_memory() -> None:
     with pytest.raises(MemoryError):
-        results.new_arrays([3, 1 << 60], [FLOAT, FLOAT])()
+        results.NewArrays([3, 1 << 60], [FLOAT, FLOAT]).make()
 
 
 def test_arrays_outlive_the_interpreter() -> None:
     """What frees them must still be there when the last module is gone."""
     script = ("import builtins, numpy as np\nfrom flambeau.executors.native.programs.runtime import results\n"
-              "builtins.held = results.new_arrays([5000], [np.dtype('f4')])()\n"
+              "builtins.held = results.NewArrays([5000], [np.dtype('f4')]).make()\n"
               "class Cycle: pass\nc = Cycle(); c.c, c.x = c, builtins.held[0]")
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
@@ -82,7 +90,7 @@ MB = 1 << 20
 
 
 def _new(megabytes: float) -> np.ndarray:
-    return results.new_arrays([int(megabytes * MB) // 4], [FLOAT])()[0]
+    return results.NewArrays([int(megabytes * MB) // 4], [FLOAT]).make()[0]
 
 
 def _address(x: np.ndarray) -> int:

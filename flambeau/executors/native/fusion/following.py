@@ -62,17 +62,21 @@ class Followed(Unit):
         if plan is not None:
             return plan
         product, *own = signatures
-        kind = kind_of(own)
-        try:
-            mold = self.molds[kind]
-        except KeyError:
-            mold = self.molds.keep(kind, self._mold(product, own))
+        mold = self._mold_of(product, own)
         return _plans.keep(key, None if mold is None else mold.plan(product, own))
 
     def record(self, known: Sequence[Signature], given: Sequence[Signature]) -> Plan | None:
         """The plan for members of a known kind, the numbers of which are quantities (Note: formulas)."""
-        mold = self.molds.get(kind_of(known[1:]))
+        mold = self._mold_of(known[0], known[1:])
         return None if mold is None else mold.plan(given[0], given[1:])
+
+    def _mold_of(self, product: Signature, own: Sequence[Signature]) -> _Mold | None:
+        """The mold of the kind of the kernel's signatures."""
+        kind = kind_of(own)
+        try:
+            return self.molds[kind]
+        except KeyError:
+            return self.molds.keep(kind, self._mold(product, own))
 
     def _mold(self, product: Signature, own: Sequence[Signature]) -> _Mold | None:
         if self.fit is None:

@@ -49,11 +49,7 @@ class Fit:
         known = bound(self.unit, signatures)
         if known is not None:
             return known
-        kind = kind_of(signatures)
-        try:
-            mold = self.molds[kind]
-        except KeyError:
-            mold = self.molds.keep(kind, self._mold(signatures))
+        mold = self._mold_of(signatures)
         if mold is None:
             return None
         space = self._space_of(signatures[self.anchor], mold)
@@ -61,8 +57,16 @@ class Fit:
 
     def record(self, known: Sequence[Signature], given: Sequence[Signature]) -> Plan | None:
         """The plan for members of a known kind, the numbers of which are quantities (Note: formulas)."""
-        mold = self.molds.get(kind_of(known))
+        mold = self._mold_of(known)
         return None if mold is None else mold.plan(given, self._space_of(given[self.anchor], mold))
+
+    def _mold_of(self, signatures: Sequence[Signature]) -> Mold | None:
+        """The mold of the signatures' kind."""
+        kind = kind_of(signatures)
+        try:
+            return self.molds[kind]
+        except KeyError:
+            return self.molds.keep(kind, self._mold(signatures))
 
     def _mold(self, signatures: Sequence[Signature]) -> Mold | None:
         found = self.space(signatures)

@@ -40,6 +40,7 @@ from .runtime import runtime
 _LIMIT = 50_000     # nodes in all graphs that are remembered
 _ARRANGEMENTS = 16  # of one family
 _CHANCES = 3        # families that differ in which parts are the same, before none is taken for another
+_PASSED = 1 << 14   # graphs that came once in shapes without an entry
 _PLACELESS = 4096   # graphs of one family that are compared with the next one
 _signature = attrgetter("signature")
 _log = logging.getLogger("flambeau")
@@ -53,7 +54,7 @@ class Family:
     """
 
     __slots__ = ("key", "outline", "pattern", "arrangements", "joints", "entries", "rent", "following",
-                 "moves", "placeless", "__weakref__")
+                 "moves", "placeless", "passer", "__weakref__")
 
     def __init__(self, key: tuple[Any, ...], outline: Outline) -> None:
         self.key = key
@@ -67,6 +68,7 @@ class Family:
         self.moves = False
         # What graphs were except for the places of their operands, once one read a part of a leaf.
         self.placeless: set[int] | None = None
+        self.passer = Entry(self, [])   # stands for shapes without an entry (Note: passing programs)
 
 
 class Entry:
@@ -79,9 +81,9 @@ class Entry:
     __slots__ = ("family", "signatures", "program", "native", "rent", "following", "used", "glance",
                  "ahead", "__weakref__")
 
-    def __init__(self, family: Family, reading: Reading) -> None:
+    def __init__(self, family: Family, signatures: list[Signature]) -> None:
         self.family = family
-        self.signatures = reading.signatures
+        self.signatures = signatures
         self.program: Program | None = None
         self.native = True
         self.rent = Rent()
@@ -101,6 +103,7 @@ _entries: deque[Entry] = deque()    # of all families
 # Those that have programs, by signatures in the order of recording: of several, the latest.
 replays: dict[tuple[Signature, ...], Entry] = {}
 book: Book[Entry] = Book()
+_passed: set[int] = set()
 _latest: Entry | None = None
 _remembered = 0
 
@@ -115,6 +118,8 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
     if expected is not None and expected.signatures == reading.signatures \
             and expected.family.outline.fits(reading.counts, nodes, reading.flat):
         entry = expected
+    elif (program := _passing(reading)) is not None:
+        return program
     elif not at_once and ledger.is_first(reading.forms(), nodes) and not ledger.buys_at_once(nodes) \
             and not (at_once := newcomers.will_return(nodes[0].site, reading.signatures)):
         return None
@@ -149,6 +154,36 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
     if entry.program is not None:
         replays[tuple(entry.signatures[::-1])] = entry
     return entry.program
+
+
+def _passing(reading: Reading) -> Program | None:
+    """The program of a graph in shapes that were not met before, where its family has a joint formula."""
+    global _latest
+    if _latest is None:
+        return None
+    family = _known_family(reading, _latest.family.following())
+    if family is None or not family.joints.known:
+        return None
+    if family.moves:
+        settle(reading)
+        if not family.outline.is_of(reading):
+            return None
+    signatures = tuple(reading.signatures)
+    shapes = hash(signatures)
+    if shapes in _passed or signatures in family.entries:
+        return None
+    program = family.joints.passing(reading.signatures)
+    if program is None:
+        return None
+    if len(_passed) >= _PASSED:
+        _passed.clear()
+    _passed.add(shapes)
+    _latest.following = ref(family.passer)
+    _latest.family.following = ref(family)
+    _latest = family.passer
+    _latest.program = program
+    ran.append("new shapes")
+    return program
 
 
 def moved(pending: list[Node]) -> Entry | None:
@@ -252,7 +287,7 @@ def _find(reading: Reading, expected: Family | None) -> Entry:
         if family.key not in _families:
             _families[family.key] = family
             _alike.setdefault(family.key[:2], []).append(family)
-        entry = family.entries[signatures] = Entry(family, reading)
+        entry = family.entries[signatures] = Entry(family, reading.signatures)
         _entries.append(entry)
     return entry
 
@@ -277,12 +312,19 @@ def _only_places_differ(family: Family, reading: Reading) -> bool:
     return False
 
 
-def _family(reading: Reading, expected: Family | None) -> Family:
+def _known_family(reading: Reading, expected: Family | None) -> Family | None:
     if expected is not None and expected.outline.is_of(reading):
         return expected
     for family in _alike.get((tuple(reading.forms()), tuple(reading.counts)), ()):
         if family.outline.fits(reading.counts, reading.nodes, reading.flat):
             return family
+    return None
+
+
+def _family(reading: Reading, expected: Family | None) -> Family:
+    known = _known_family(reading, expected)
+    if known is not None:
+        return known
     outline = Outline(reading)
     key = outline.key()
     return _families.get(key) or Family(key, outline)
@@ -324,5 +366,6 @@ def clear() -> None:
     newcomers.clear()
     strangers.clear()
     apart.clear()
+    _passed.clear()
     _latest = None
     _remembered = 0

@@ -7,11 +7,17 @@ the first time, those that follow are cut, and each piece is a graph of its own:
 program once it has come back often enough. Where to cut follows from the operators around a node alone, as
 content-defined chunking finds the equal parts of files: of some places in a row the one whose neighbourhood
 has the smallest hash. So a loop is cut in the same phase of its rounds, whatever came before it.
+
+So are graphs of operators that came before in the same order, of which some extents were another of 0, 1 and
+more (how many boxes each of several images has): which of them are is another choice each time, too, and few
+of these concern any one piece.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+from ....graph.node import operations
 
 LARGE = 72              # nodes of a graph that is worth cutting
 SHORTEST, LONGEST = 12, 36      # nodes of a piece
@@ -32,6 +38,7 @@ class Strangers:
         self._count = 0
         self._cutting = False
         self._comings: dict[int, int] = {}
+        self._met: set[int] = set()     # operators of large graphs, whatever their extents
         self._room = _ROOM
 
     def count_known(self) -> None:
@@ -44,7 +51,7 @@ class Strangers:
         """Whether a graph of these operators, which is not known, is to be cut."""
         key = hash(tuple(forms))
         comings = self._comings.get(key, 0)
-        if not comings:
+        if not comings and not self._has_met(forms):
             self._cutting = self._cutting or self._count == _ENOUGH
             self._count = min(self._count + 1, _ENOUGH)
             if not self._cutting:
@@ -59,15 +66,29 @@ class Strangers:
         self._comings[key] = comings + 1
         return comings < _WORTH
 
+    def _has_met(self, forms: Sequence[int]) -> bool:
+        """Whether a graph of these operators came before, with extents of whatever kind."""
+        operators = hash(tuple(map(operations.get, forms)))
+        if operators in self._met:
+            return True
+        if len(self._met) >= _REMEMBERED:
+            self._met.clear()
+        self._met.add(operators)
+        return False
+
     def clear(self) -> None:
         """Forget all."""
         self._count, self._cutting, self._room = 0, False, _ROOM
         self._comings.clear()
+        self._met.clear()
 
 
 def lengths(forms: Sequence[int]) -> list[int]:
-    """How many nodes each piece of a graph has. ``forms``: of its nodes, in the order of recording."""
-    padded = [*forms, *[-1] * (_NEIGHBOURS - 1)]
+    """How many nodes each piece of a graph has. ``forms``: of its nodes, in the order of recording.
+
+    Regimes of shapes decide nothing: each piece would have another one before it.
+    """
+    padded = [*[operations.get(form, form) for form in forms], *[-1] * (_NEIGHBOURS - 1)]
     hashes = [*map(hash, zip(*[padded[k:] for k in range(_NEIGHBOURS)]))]
     found: list[int] = []
     start = 0

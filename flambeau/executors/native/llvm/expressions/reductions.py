@@ -119,13 +119,13 @@ def _first(x: Expression, extreme: Expression, axis: Any) -> Expression:
     return _reduce("min", select(there, place, constant(place, np.iinfo(np.int64).max)), axis)
 
 
-def max_along(x: Expression, axis: Any) -> tuple[Expression, Expression]:
+def max_along(x: Expression, axis: Any, keepdim: bool = False) -> tuple[Expression, Expression]:
     """The largest element and the place of the first one."""
     top = max(x, axis)
     return top, _first(x, top, axis)
 
 
-def min_along(x: Expression, axis: Any) -> tuple[Expression, Expression]:
+def min_along(x: Expression, axis: Any, keepdim: bool = False) -> tuple[Expression, Expression]:
     """The smallest element and the place of the first one."""
     bottom = min(x, axis)
     return bottom, _first(x, bottom, axis)

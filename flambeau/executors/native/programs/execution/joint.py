@@ -4,12 +4,15 @@ Note: joint formulas. Where all plans of a graph follow from a sketch's numbers 
 are put together on one, which computes once what several need. It gives those words of a program's memory
 that differ from shape to shape; the others are copied from the program that it was made of. So shapes that
 come once and never again cost no plan, call or list of words of their own.
+
+Note: passing programs. Of shapes that were not met before nobody knows whether they come again. The first
+time they run in one program that all of them share, in whose memory those words are written over.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import sub
 from typing import Any
 
@@ -26,30 +29,38 @@ from ..runtime import runtime
 from .program import Program
 from .segment import Segment
 
-_ENOUGH = 16    # programs made by formulas before a joint one is looked for: it takes as long as two dozen
+_ENOUGH = 1    # programs made by formulas before a joint one is looked for: it takes as long as two dozen
 _MOST = 4       # of one family, those that were looked for in vain included
 
 
 class Joints:
     """The joint formulas of a family."""
 
-    __slots__ = ("_known", "_planned", "_tries")
+    __slots__ = ("known", "_planned", "_tries")
 
     def __init__(self) -> None:
-        self._known: list[Joint] = []
+        self.known: list[Joint] = []
         self._planned = self._tries = 0
 
     def program(self, signatures: Sequence[Signature]) -> Program | None:
         """The program for these shapes; None where no formula holds."""
+        return self._first(signatures, Joint.program)
+
+    def passing(self, signatures: Sequence[Signature]) -> Program | None:
+        """The same, to be run at once and once (Note: passing programs)."""
+        return self._first(signatures, Joint.passing)
+
+    def _first(self, signatures: Sequence[Signature],
+               made: Callable[[Joint, Sequence[Signature], Sequence[int]], Program | None]) -> Program | None:
         numbers: dict[Sketch, Sequence[int] | None] = {}
-        for joint in self._known:   # most have a sketch in common
+        for joint in self.known:   # most have a sketch in common
             if joint.sketch not in numbers:
                 numbers[joint.sketch] = joint.sketch.numbers(signatures)
-        near = [(joint, own) for joint in self._known if (own := numbers[joint.sketch]) is not None]
+        near = [(joint, own) for joint in self.known if (own := numbers[joint.sketch]) is not None]
         if len(near) > 1:   # what templates decide depends on how large numbers are
             near.sort(key=lambda pair: sum(map(abs, map(sub, pair[0].given, pair[1]))))
         for joint, own in near:
-            found = joint.program(signatures, own)
+            found = made(joint, signatures, own)
             if found is not None:
                 return found
         return None
@@ -69,7 +80,7 @@ class Joints:
         self._tries += 1
         joint = Joint(arrangement, program, segment, *found)
         if joint.join([plan for plan in plans if plan is not None]):
-            self._known.insert(0, joint)
+            self.known.insert(0, joint)
 
 
 class Joint:
@@ -85,6 +96,7 @@ class Joint:
         self._alike: list[tuple[int, int]] = []     # and those that must be as others are
         taped = sketch.on_tape(self._tape, sketch.members, self._signatures)
         self._outputs = {k: s.outputs for k, s in zip(sketch.members, taped)}
+        self._passing: Program | None = None
 
     def join(self, plans: list[Plan]) -> bool:
         """Whether all that the plans say follows from the numbers."""
@@ -166,6 +178,33 @@ class Joint:
 
     def program(self, signatures: Sequence[Signature], numbers: Sequence[int]) -> Program | None:
         """The program for these shapes, which have these numbers; None where the formula does not hold."""
+        found = self._evaluate(signatures, numbers)
+        if found is None:
+            return None
+        values, layout, shifts, counts, scratch, nanoseconds = found
+        memory = self._image.copy()
+        memory[self._relative] += memory.__array_interface__["data"][0]
+        memory[self._places] = values
+        segment = self._segment.again(memory, layout, shifts, counts, signatures, scratch, nanoseconds)
+        return Program.of(self._pattern, signatures, layout, segment)
+
+    def passing(self, signatures: Sequence[Signature], numbers: Sequence[int]) -> Program | None:
+        """The same in the memory of those that passed before."""
+        if self._passing is None:
+            self._passing = self.program(signatures, numbers)
+            return self._passing
+        found = self._evaluate(signatures, numbers)
+        if found is None:
+            return None
+        program, segment = self._passing, self._passing.parts[0]
+        values, layout, shifts, counts, scratch, nanoseconds = found
+        assert isinstance(segment, Segment)
+        segment.become(self._places, values, layout, shifts, counts, signatures, scratch, nanoseconds)
+        program.signatures, program.offsets, program.size = signatures, layout.offsets, layout.size
+        return program
+
+    def _evaluate(self, signatures: Sequence[Signature], numbers: Sequence[int]) -> tuple[Any, ...] | None:
+        """The words that vary, where values lie, and what else a segment needs."""
         if list(self._same(signatures)) != self._known \
                 or self._other(signatures) != self._first(signatures):
             return None
@@ -173,13 +212,8 @@ class Joint:
         if found is None:
             return None
         values, moved, sizes, counts, scratch, nanoseconds = found
-        layout = self._arrangement.layout(sizes)
-        memory = self._image.copy()
-        memory[self._relative] += memory.__array_interface__["data"][0]
-        memory[self._places] = values
         shifts = self._shifts
         if moved:
             shifts = shifts.copy()
             shifts[self._rows] = moved
-        segment = self._segment.again(memory, layout, shifts, counts, signatures, scratch, nanoseconds)
-        return Program.of(self._pattern, signatures, layout, segment)
+        return values, self._arrangement.layout(sizes), shifts, counts, scratch, nanoseconds

@@ -24,7 +24,7 @@ from ..patterns.skeleton import Skeleton
 from ..runtime import runtime
 from ..runtime.arena import Block
 from ..runtime.objects import check_array_layout
-from ..runtime.results import new_arrays
+from ..runtime.results import NewArrays
 from ..runtime.team import team
 
 SHARED = 40_000.0      # modelled nanoseconds from which helpers are called
@@ -50,8 +50,8 @@ class Segment:
     """
 
     __slots__ = ("form", "after", "signatures", "_plans", "scratch", "nanoseconds", "memory", "address",
-                 "header", "_statuses", "_arena_offsets", "_numbers", "fresh", "_new", "reused", "_alone",
-                 "_values", "is_short", "is_shared")
+                 "header", "_statuses", "_arena_offsets", "_numbers", "fresh", "_arrays", "_new", "reused",
+                 "_alone", "_values", "is_short", "is_shared")
 
     def __init__(self, form: Skeleton, plans: list[Plan], signatures: Sequence[Signature],
                  layout: Layout) -> None:
@@ -63,7 +63,7 @@ class Segment:
         shifts = form.shifts(plans)
         self.memory = self._laid_out(form, calls, shifts)
         made = [signatures[k].outputs[r] for k, r in form.made]
-        self.fresh = [g.numel for g in made], [g.dtype.numpy for g in made]
+        self.fresh: tuple[Sequence[int], list[Any]] = [g.numel for g in made], [g.dtype.numpy for g in made]
         self._settle(layout, shifts[form.in_arena[:, 2]], signatures)
 
     def again(self, memory: Any, layout: Layout, shifts: Any, counts: Sequence[int],
@@ -79,21 +79,36 @@ class Segment:
         made._settle(layout, shifts, signatures)
         return made
 
+    def become(self, places: Any, values: Sequence[int], layout: Layout, shifts: Any, counts: Sequence[int],
+               signatures: Sequence[Signature], scratch: int, nanoseconds: float) -> None:
+        """Be the segment of other shapes, of which these words of the memory are other ones."""
+        self.memory[places] = values
+        self.header[_BOUND] = 0
+        self.scratch, self.nanoseconds, self._plans = scratch, nanoseconds, None
+        self.fresh = counts, self.fresh[1]
+        self._arrays.resize(counts)
+        self._fit(layout, shifts, signatures)
+
     def _settle(self, layout: Layout, shifts: Any, signatures: Sequence[Signature]) -> None:
         """What follows from the memory, and from where values lie."""
         form, memory = self.form, self.memory
         self.after = form.after
-        self.signatures = signatures
         self.address = memory.__array_interface__["data"][0]
         self._statuses = slice(form.statuses_at, form.statuses_at + len(form.status_words))
         self.header: Any = _writable(memory)[:runtime.PROGRAM_WORDS]
         self._numbers = [(_writable(memory.view(dtype)), dtype, places)
                          for dtype, places in form.number_words]
-        self._arena_offsets = layout.words(form) + shifts
-        self._new = new_arrays(*self.fresh)
-        self.reused = reuses(form, signatures)
         self._alone = [UNHELD + 1] * len(form.owned)
         self._values = _NO_VALUES
+        self._arrays = NewArrays(*self.fresh)
+        self._new = self._arrays.make
+        self._fit(layout, shifts, signatures)
+
+    def _fit(self, layout: Layout, shifts: Any, signatures: Sequence[Signature]) -> None:
+        """What depends on the shapes."""
+        self.signatures = signatures
+        self._arena_offsets = layout.words(self.form) + shifts
+        self.reused = reuses(self.form, signatures)
         self.is_short = self.nanoseconds < SHARED
         self.is_shared = not self.is_short and self._has_large_steps()
 

@@ -6,6 +6,7 @@ a second call); all whose calls take the same operands in the same words share a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...plan import Plan
@@ -42,16 +43,19 @@ class Arrangement:
         self.parts = self._parts()
         self._layouts: dict[int, Layout] = {}
 
-    def layout(self, sizes: list[int]) -> Layout:
+    def layout(self, sizes: Sequence[int]) -> Layout:
         """Where places of these sizes lie.
 
         That of an earlier program will do if its places were at least as large, and not twice as large
-        together.
+        together. Where some were smaller, the new ones are as large as either.
         """
         bits = sum(sizes).bit_length()
         found = self._layouts.get(bits)
         if found is None or not found.holds(sizes):
-            found = self._layouts[bits] = Layout(self.places, sizes)
+            larger = sizes if found is None else [*map(max, sizes, found.sizes)]
+            if sum(larger).bit_length() > bits:
+                larger = sizes
+            found = self._layouts[bits] = Layout(self.places, larger)
         return found
 
     def _places(self) -> list[tuple[list[Any], list[Any]]]:

@@ -1,15 +1,17 @@
 """Plans of a pattern's stages by formula (Note: formulas): for shapes that come after several others.
 
 Shapes that a program meets differ in a few numbers: a length, and what is computed of it. Which of a graph's
-extents, strides and offsets these are is seen from two of its shapes, and is called a *sketch*. Shapes that
-agree with a sketch have new values of its numbers, every other extent as it was, and nothing in common that
-the former had not. For them, stages' plans are tapes, recorded for the shapes that the sketch was made of.
+extents, strides and offsets these are is seen from some of its shapes, and is called a *sketch*: what was
+equal in all of them is one number. Shapes that agree with a sketch have new values of its numbers, and every
+other extent as it was. For them, stages' plans are tapes, recorded for one of the shapes that the sketch was
+made of: numbers that are equal by chance are compared like any others, and come out otherwise.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
-from itertools import chain
+from itertools import accumulate, chain
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -18,10 +20,9 @@ import numpy as np
 from .....config import settings
 from .....graph.geometry import Family, Geometry
 from .....graph.node import Signature
-from .....graph.recent import Recent
 from .....size import Size
-from ...plan import Call, Plan
-from ...quantity import Tape
+from ...plan import Call, Plan, Words
+from ...quantity import Quantity, Tape
 
 # The plan of members on a tape, given those that it was recorded of.
 Record = Callable[[Sequence[Signature], Sequence[Signature]], "Plan | None"]
@@ -29,9 +30,7 @@ Record = Callable[[Sequence[Signature], Sequence[Signature]], "Plan | None"]
 _SHAPES = 6         # that were planned before formulas are looked for: it takes as long as to plan two dozen
 _SKETCHES = 4       # of one pattern: shapes that agree with none of them are planned by templates
 _FORMULAS = 4       # of one stage
-_HOPELESS = 12      # shapes without a sketch after which stages are looked at one by one
 
-_geometry_facts = attrgetter("dtype", "ndim", "is_contiguous")
 _attributes = attrgetter("attributes", "compute")
 _VARYING = frozenset((Geometry, Size))  # what varies with the shapes, wherever it is in a signature
 
@@ -44,23 +43,27 @@ class Sketch:
     are, of ``constants`` first and then of the numbers that vary.
     """
 
-    def __init__(self, members: list[int], old: Sequence[Signature], new: Sequence[Signature]) -> None:
+    def __init__(self, members: list[int], shapes: Sequence[Sequence[Signature]]) -> None:
         self.members = members
         self.threads = settings.threads
-        whole = Part(members, old, new)
-        numbers = dict.fromkeys(pair for pair in whole.pairs if pair[0] == pair[1])
-        self.constants = [b for _, b in numbers]
-        numbers.update(dict.fromkeys(whole.pairs))
-        place = {pair: k for k, pair in enumerate(numbers)}
-        self.which, self._facts = whole.which, whole.facts
+        whole = Part(members, shapes)
+        numbers = dict.fromkeys(values for values in whole.values if len({*values}) == 1)
+        self.constants = [values[0] for values in numbers]
+        numbers.update(dict.fromkeys(whole.values))
+        place = {values: k for k, values in enumerate(numbers)}
+        self.which, self._lengths = whole.which, whole.lengths
         self.classes = whole.number(place, self.constants)
         self._whole = whole
-        self._varied = Part([k for k in members if old[k] is not new[k]], old, new)
+        kinds = {k: tuple([signatures[k] for signatures in shapes]) for k in members}
+        steady = [k for k in members if len({*kinds[k]}) == 1]
+        varied: dict[Any, int] = {}     # members that were not always the same as one before
+        pairs = [(k, varied.setdefault(kinds[k], k)) for k in members if len({*kinds[k]}) > 1]
+        again = [pair for pair in pairs if pair[0] != pair[1]]
+        self._again, self._before = taking([k for k, _ in again]), taking([k for _, k in again])
+        self._varied = Part([*varied.values()], shapes)
         self._varied.number(place, self.constants)
-        steady = [k for k in members if old[k] is new[k]]
         self._steady_of = taking(steady)
-        self._steady_ones = list(self._steady_of(new))
-        self._apart = {0, 1, *self.constants}
+        self._steady_ones = list(self._steady_of(shapes[0]))
         self.formulas: dict[int, list[Formula]] = {}
         self._tries: dict[int, int] = {}
         self._members = set(members)
@@ -69,11 +72,9 @@ class Sketch:
         """The numbers that vary; None where signatures do not agree with the sketch."""
         if self.threads != settings.threads:
             return None
-        known = list(self._steady_of(signatures)) == self._steady_ones
-        found = (self._varied if known else self._whole).numbers(signatures)
-        if found is None or len(self._apart.union(found)) != len(self._apart) + len(found):
-            return None
-        return found
+        known = list(self._steady_of(signatures)) == self._steady_ones \
+            and self._again(signatures) == self._before(signatures)
+        return (self._varied if known else self._whole).numbers(signatures)
 
     def plan(self, stage: int, numbers: Sequence[int]) -> Plan | None:
         """A stage's plan; None where no formula holds."""
@@ -85,14 +86,14 @@ class Sketch:
 
     def formula(self, stage: int, numbers: Sequence[int]) -> Formula | None:
         """The formula of a stage that holds for these numbers."""
-        return next((x for x in self.formulas.get(stage, ()) if x.numbers(*numbers) is not None), None)
+        return next((x for x in self.formulas.get(stage, ()) if x.holds(numbers)), None)
 
     def learn(self, stage: int, members: list[int], signatures: Sequence[Signature], plan: Plan,
-              record: Record) -> None:
+              record: Record) -> bool:
         """Find the formula of a stage that has this plan for shapes that agree with the sketch."""
         tries = self._tries.get(stage, 0)
         if tries >= _FORMULAS or not self._members.issuperset(members):
-            return
+            return False
         numbers = self.numbers(signatures)
         assert numbers is not None
         self._tries[stage] = tries + 1
@@ -102,19 +103,18 @@ class Sketch:
             formula = None if found is None else Formula(tape, found)
         except Exception:   # a template that needs the numbers themselves; which error it gets, who knows
             formula = None
-        if formula is None or not _are_equal(formula.plan(numbers), plan):
+        if formula is None or not formula.is_of(plan):
             self._tries[stage] = _FORMULAS
-            return
+            return False
         self.formulas.setdefault(stage, []).insert(0, formula)
+        return True
 
     def on_tape(self, tape: Tape, members: list[int], signatures: Sequence[Signature]) -> list[Signature]:
         """Signatures of which the numbers that vary are on a tape."""
         values: list[Any] = [*self.constants, *tape.given]
         made: dict[int, Any] = {}
         integers = [values[k] for k in self.classes]
-        starts = [0]
-        for _, ndim, is_contiguous in self._facts:
-            starts.append(starts[-1] + (ndim if is_contiguous is None else 2 * ndim + 1))
+        starts = [*accumulate(self._lengths, initial=0)]
         at = {}
         count = 0
         for k in self.members:
@@ -140,28 +140,30 @@ class Part:
     """Some of a sketch's members, from whose geometries its numbers are read.
 
     Those alone that vary, mostly: the others are the same signatures as ever. ``which``: of all their
-    geometries, which of the distinct ones they are; ``facts``: of these; ``pairs``: their integers, as they
-    were and as they are.
+    geometries, which of the distinct ones they are; ``lengths``: how many integers these have; ``values``: of
+    each of these what it is in all shapes.
     """
 
-    __slots__ = ("which", "facts", "pairs", "_of", "_alike", "_plainly", "_first", "_which", "_constants",
-                 "_values", "_classes")
+    __slots__ = ("which", "lengths", "values", "_facts", "_of", "_alike", "_plainly", "_first", "_which",
+                 "_constants", "_values", "_classes")
 
-    def __init__(self, members: list[int], old: Sequence[Signature], new: Sequence[Signature]) -> None:
+    def __init__(self, members: list[int], shapes: Sequence[Sequence[Signature]]) -> None:
         self._of = taking(members)
-        before, after = _geometries(self._of(old)), _geometries(self._of(new))
-        self._plainly = _VARYING.isdisjoint([type(x) for s in self._of(new) for x in s.attributes])
-        self._alike = self._common(self._of(new))
+        own = [*map(self._of, shapes)]
+        geometries = [*map(_geometries, own)]
+        self._plainly = _VARYING.isdisjoint([type(x) for s in own[-1] for x in s.attributes])
+        self._alike = self._common(own[-1])
         known: dict[Any, int] = {}
-        self.which = [known.setdefault(pair, len(known)) for pair in zip(before, after)]
+        self.which = [known.setdefault(each, len(known)) for each in zip(*geometries)]
         self._first = taking([self.which.index(k) for k in range(len(known))])
         self._which = taking(self.which)
-        self.facts = [*map(_facts, self._first(after))]
-        self.pairs = list(zip(_integers(self._first(before)), _integers(self._first(after))))
+        self._facts = [*map(_facts, self._first(geometries[-1]))]
+        self.lengths = [len(_integers([g])) for g in self._first(geometries[-1])]
+        self.values = list(zip(*[_integers(self._first(each)) for each in geometries]))
 
-    def number(self, place: dict[tuple[int, int], int], constants: list[int]) -> list[int]:
+    def number(self, place: dict[tuple[int, ...], int], constants: list[int]) -> list[int]:
         """Of all integers which number they are, by their places: the constants come first."""
-        classes = [place[pair] for pair in self.pairs]
+        classes = [place[values] for values in self.values]
         self._constants = constants
         self._values = taking([classes.index(k) for k in range(len(constants), len(place))])
         self._classes = taking(classes)
@@ -180,7 +182,9 @@ class Part:
         if len(geometries) != len(self.which):
             return None
         distinct = self._first(geometries)
-        if list(self._which(distinct)) != geometries or [*map(_facts, distinct)] != self.facts:
+        # Of operands and results, forms tell what kind they are (Note: known graphs).
+        if list(self._which(distinct)) != geometries \
+                or not (self._plainly or [*map(_facts, distinct)] == self._facts):
             return None
         integers = _integers(distinct)
         found = self._values(integers)
@@ -192,9 +196,9 @@ def _geometries(signatures: Sequence[Signature]) -> list[Any]:
             if g.__class__ in _VARYING]
 
 
-def _facts(g: Any) -> tuple[Any, int, bool | None]:
-    """What does not vary; a shape alone is None of contiguous or not."""
-    return _geometry_facts(g) if g.__class__ is Geometry else (None, len(g), None)
+def _facts(g: Any) -> Any:
+    """What does not vary: of a shape alone, too, which extents are 0 and 1."""
+    return g.family.kind if g.__class__ is Geometry else [min(n, 2) for n in g]
 
 
 def _alike(signature: Signature) -> Any:
@@ -207,7 +211,7 @@ def _alike(signature: Signature) -> Any:
 
 def _correspond(old: Signature, new: Signature) -> bool:
     """Whether each integer of one's geometries has its like in the other's."""
-    return _alike(old) == _alike(new) and _ranks(old) == _ranks(new)
+    return old is new or (_alike(old) == _alike(new) and _ranks(old) == _ranks(new))
 
 
 def _ranks(signature: Signature) -> list[tuple[type, int]]:
@@ -259,24 +263,30 @@ def _signature(signature: Signature, taped: Callable[[Any], Any]) -> Signature:
 
 
 class Formula:
-    """A tape that ends in a plan.
+    """A tape that ends in a plan, recorded for the numbers ``given``."""
 
-    ``calls``: of each its function, and its words without their values; ``numbers``: the tape, as a function.
-    """
-
-    __slots__ = ("calls", "in_place", "reuses", "numbers", "_tape", "_plan")
+    __slots__ = ("given", "_tape", "_plan", "_calls", "_function")
 
     def __init__(self, tape: Tape, plan: Plan) -> None:
+        self.given = [x.value for x in tape.given]
         self._tape, self._plan = tape, plan
-        self.calls = [(call.function, call.words.filled(None, (), ())) for call in plan.calls]
-        self.in_place, self.reuses = plan.in_place, plan.reuses
-        calls = tuple([(tuple(_plain(call.words.values)), call.words.shifts, call.words.rooms, call.tasks,
-                        call.grain, call.scratch) for call in plan.calls])
-        self.numbers = tape.function((calls, plan.workspace, plan.flops, plan.traffic, plan.nanoseconds))
+        self._calls: list[tuple[Any, Words]] = []   # of each its function, and its words without their values
+        self._function: Callable[..., Any] | None = None
+
+    def holds(self, given: Sequence[int]) -> bool:
+        """Whether all comparisons come out for these numbers as they did."""
+        return list(given) == self.given or self._numbers(given) is not None
+
+    def is_of(self, plan: Plan) -> bool:
+        """Whether this was recorded of a plan."""
+        return _are_equal(self._with(_value_of), plan)
 
     def on(self, tape: Tape) -> Plan:
         """The plan, of which the numbers are on another tape of as many numbers."""
-        own, plan = tape.include(self._tape), self._plan
+        return self._with(tape.include(self._tape))
+
+    def _with(self, own: Callable[[Any], Any]) -> Plan:
+        plan = self._plan
         calls = [Call(call.function, call.words.filled([*map(own, _plain(call.words.values))],
                                                        tuple(map(own, call.words.shifts)),
                                                        tuple(map(own, call.words.rooms))),
@@ -286,14 +296,30 @@ class Formula:
 
     def plan(self, given: Sequence[int]) -> Plan | None:
         """The plan for these numbers; None where a comparison comes out otherwise."""
-        found = self.numbers(*given)
+        found = self._numbers(given)
         if found is None:
             return None
         numbers, workspace, flops, traffic, nanoseconds = found
         calls = [Call(function, words.filled(np.array(values, np.int64), shifts, rooms), *amounts)
-                 for (function, words), (values, shifts, rooms, *amounts) in zip(self.calls, numbers)]
-        return Plan(calls, workspace=workspace, in_place=self.in_place, reuses=self.reuses, flops=flops,
-                    traffic=traffic, nanoseconds=nanoseconds)
+                 for (function, words), (values, shifts, rooms, *amounts) in zip(self._calls, numbers)]
+        return Plan(calls, workspace=workspace, in_place=self._plan.in_place, reuses=self._plan.reuses,
+                    flops=flops, traffic=traffic, nanoseconds=nanoseconds)
+
+    def _numbers(self, given: Sequence[int]) -> Any:
+        """What the tape gives; it becomes a function where it is played first, as most never are."""
+        if self._function is None:
+            plan = self._plan
+            self._calls = [(call.function, call.words.filled(None, (), ())) for call in plan.calls]
+            calls = tuple([(tuple(_plain(call.words.values)), call.words.shifts, call.words.rooms, call.tasks,
+                            call.grain, call.scratch) for call in plan.calls])
+            self._function = self._tape.function((calls, plan.workspace, plan.flops, plan.traffic,
+                                                  plan.nanoseconds))
+        return self._function(*given)
+
+
+def _value_of(x: Any) -> Any:
+    """A number as it was on its tape."""
+    return x.value if x.__class__ is Quantity else x
 
 
 def _plain(values: Any) -> list[Any]:
@@ -302,9 +328,9 @@ def _plain(values: Any) -> list[Any]:
     return plain
 
 
-def _are_equal(a: Plan | None, b: Plan) -> bool:
+def _are_equal(a: Plan, b: Plan) -> bool:
     """Whether two plans are the same."""
-    return a is not None and len(a.calls) == len(b.calls) \
+    return len(a.calls) == len(b.calls) \
         and (a.in_place, a.reuses) == (b.in_place, b.reuses) \
         and (a.workspace, a.flops, a.traffic) == (b.workspace, b.flops, b.traffic) \
         and a.nanoseconds == b.nanoseconds \
@@ -316,13 +342,14 @@ def _are_equal(a: Plan | None, b: Plan) -> bool:
 
 
 class Formulas:
-    """The sketches of the shapes of a pattern, or of a stage."""
+    """The sketches of the shapes of a pattern."""
 
-    __slots__ = ("sketches", "latest", "shapes")
+    __slots__ = ("sketches", "shapes", "_latest")
 
-    def __init__(self) -> None:
+    def __init__(self, first: Sequence[Signature]) -> None:
         self.sketches: list[Sketch] = []
-        self.shapes = 0     # that were planned
+        self.shapes = 0     # that were planned,
+        self._latest = deque([first], _SHAPES)     # and the latest of these
 
     def are_far(self) -> bool:
         """Whether no formula is looked for when the next shapes are planned."""
@@ -336,59 +363,21 @@ class Formulas:
                 return sketch, numbers
         return None
 
-    def sketch(self, stages: Sequence[list[int]], old: Sequence[Signature],
-               new: Sequence[Signature]) -> Sketch | None:
-        """A new sketch, of two shapes that agree with none; None where there are enough, or it pays not yet.
+    def sketch(self, stages: Sequence[list[int]], new: Sequence[Signature]) -> Sketch | None:
+        """A new sketch, for a shape that agrees with none; None where there are enough, or it pays not yet.
 
         Stages with attributes or numbers of dimensions that vary are left out.
         """
         self.shapes += 1
+        self._latest.append(new)
         if self.shapes < _SHAPES or len(self.sketches) >= _SKETCHES:
             return None
-        members = [k for own in stages for k in own if all(_correspond(old[k], new[k]) for k in own)]
-        made = Sketch(members, old, new)
-        if not members or made.numbers(new) is None:    # where some coincide, they are not told apart
+        members = [k for own in stages for k in own
+                   if all(_correspond(old[k], new[k]) for old in self._latest for k in own)]
+        if not members:
+            return None
+        made = Sketch(members, self._latest)
+        if made.numbers(new) is None:
             return None
         self.sketches.insert(0, made)
         return made
-
-    def have_failed(self) -> bool:
-        """Whether so many shapes agreed with no sketch that there is little hope for others."""
-        return self.shapes >= _HOPELESS
-
-
-class StageFormulas:
-    """The formulas of a stage by itself.
-
-    Where lengths come by chance, as numbers of tokens for each of many experts, two of a graph's numbers are
-    often equal, and then no sketch of them all agrees; a stage has a few of them alone.
-    """
-
-    __slots__ = ("_formulas", "_latest")
-
-    def __init__(self, signatures: list[Signature]) -> None:
-        self._formulas = Formulas()
-        self._latest = signatures
-
-    def plan(self, signatures: list[Signature]) -> Plan | None:
-        """The plan for these members; None where no formula holds."""
-        found = self._formulas.find(signatures)
-        return None if found is None else found[0].plan(0, found[1])
-
-    def learn(self, signatures: list[Signature], plan: Plan, record: Record) -> None:
-        """Find the formula that these members have this plan by."""
-        members = [*range(len(signatures))]
-        found = self._formulas.find(signatures)
-        sketch = self._formulas.sketch([members], self._latest, signatures) if found is None else found[0]
-        if sketch is not None:
-            sketch.learn(0, members, signatures, plan, record)
-        self._latest = signatures
-
-
-_of_operators: Recent[Any, StageFormulas] = Recent(1 << 10)
-
-
-def of_operator(signature: Signature) -> StageFormulas:
-    """The formulas of one operator, whichever graph it is in."""
-    key = (signature.operator, _alike(signature), *[_facts(g) for g in _geometries([signature])])
-    return _of_operators.get(key) or _of_operators.keep(key, StageFormulas([signature]))

@@ -26,7 +26,7 @@ class Layout:
 
     __slots__ = ("sizes", "offsets", "size", "_words")
 
-    def __init__(self, places: Sequence[tuple[list[Any], list[Any]]], sizes: list[int]) -> None:
+    def __init__(self, places: Sequence[tuple[list[Any], list[Any]]], sizes: Sequence[int]) -> None:
         self.sizes = sizes
         self.offsets: dict[Any, int] = {}
         shelf, offsets, each = Shelf(), self.offsets, iter(sizes)
@@ -38,7 +38,7 @@ class Layout:
         self.size = shelf.size
         self._words: dict[Any, Any] = {}
 
-    def holds(self, sizes: list[int]) -> bool:
+    def holds(self, sizes: Sequence[int]) -> bool:
         """Whether there is room for places of these sizes."""
         return all(map(le, sizes, self.sizes))
 

@@ -18,13 +18,16 @@ from .....graph.site import Site
 from ...plan import Plan
 from ...templates import make, plan_of
 from . import kept
-from .formulas import Formulas, Sketch, StageFormulas, of_operator
+from .formulas import Formulas, Sketch
 from .outline import INNER, UNHELD, Outline
 from .stages import Planned, Replan
 
 Result = tuple[int, int]
 Plans = list["Plan | None"]
 
+# Nodes of a graph from which on plans of more than one other shape are kept on disk: to read them takes
+# longer than to make those of a small one.
+_NOTED = 64
 _BY_TEMPLATE = Replan(lambda signatures: plan_of(signatures[0]), lambda known, given: make(given[0]))
 
 
@@ -53,8 +56,7 @@ class Pattern:
         self.first: Plans = []
         self._planned: list[Planned] = []
         self._fits: dict[int, Replan] = {}
-        self._formulas = Formulas()
-        self._by_stage: dict[int, StageFormulas] = {}
+        self._formulas = Formulas(signatures)
         self.by_formula: tuple[Sketch, Sequence[int]] | None = None
         self._twin: list[int | None] = []
         self.projections: dict[int, Result] = {}
@@ -70,7 +72,8 @@ class Pattern:
 
     def plans(self, signatures: Sequence[Signature]) -> Plans | None:
         """The stages' plans for other shapes; None where they do not follow this pattern."""
-        if self._key is None or not self._formulas.are_far():
+        formulas = self._formulas
+        if self._key is None or not formulas.are_far() or (formulas.shapes and len(signatures) < _NOTED):
             return self._plans(signatures, None)
         key = kept.key_of(self.outline, signatures, self._key)
         noted = kept.find(key)
@@ -88,7 +91,6 @@ class Pattern:
         stages = self.stages
         changed = {k for k, (new, old) in enumerate(zip(signatures, latest)) if new is not old}
         sketch, numbers = self._formulas.find(signatures) or (None, ())
-        one_by_one = sketch is None and self._formulas.have_failed()
         made: list[int] = []        # stages that no formula planned
         for s, (members, old, known, twin) in enumerate(zip(stages, self.first, plans, self._twins())):
             if changed.isdisjoint(members):
@@ -103,8 +105,7 @@ class Pattern:
             if twin is not None and own == [signatures[k] for k in stages[twin]]:
                 found.append(found[twin])
                 continue
-            plan = sketch.plan(s, numbers) if sketch is not None else \
-                self._of_stage(s, own).plan(own) if one_by_one else None
+            plan = sketch.plan(s, numbers) if sketch is not None else None
             if plan is None:
                 plan = (noted[s].plan if noted is not None else None) or self._fit(s).plan(own)
                 made.append(s)
@@ -112,9 +113,9 @@ class Pattern:
                 return None
             found.append(plan)
         self._latest = list(signatures), found
-        self.by_formula = None if sketch is None or made else (sketch, numbers)
+        self.by_formula = None if sketch is None else (sketch, numbers)
         if made:
-            self._learn(sketch, made, latest, signatures, found)
+            self.by_formula = self._learn(sketch, made, signatures, found)
         return found
 
     def _fit(self, s: int) -> Replan:
@@ -130,27 +131,18 @@ class Pattern:
             self._fits[s] = found
         return found
 
-    def _learn(self, sketch: Sketch | None, made: list[int], old: Sequence[Signature],
-               new: Sequence[Signature], plans: Plans) -> None:
-        """Find formulas for stages that were planned without."""
+    def _learn(self, sketch: Sketch | None, made: list[int], new: Sequence[Signature],
+               plans: Plans) -> tuple[Sketch, Sequence[int]] | None:
+        """Find formulas for stages that were planned without; the sketch if they all have one now."""
         if sketch is None:
-            sketch = self._formulas.sketch([self.stages[s] for s in made], old, new)
-        one_by_one = sketch is None and self._formulas.have_failed()
-        for s in made:
-            plan = plans[s]
-            if plan is None:
-                continue
-            if sketch is not None:
-                sketch.learn(s, self.stages[s], new, plan, self._fit(s).record)
-            elif one_by_one:
-                own = [new[k] for k in self.stages[s]]
-                self._of_stage(s, own).learn(own, plan, self._fit(s).record)
-
-    def _of_stage(self, s: int, signatures: list[Signature]) -> StageFormulas:
-        """The formulas of a stage by itself."""
-        if self._planned[s].form is None and len(signatures) == 1:
-            return of_operator(signatures[0])
-        return self._by_stage.get(s) or self._by_stage.setdefault(s, StageFormulas(signatures))
+            native = [members for members, plan in zip(self.stages, plans) if plan is not None]
+            sketch = self._formulas.sketch(native, new)
+        if sketch is None:
+            return None
+        learned = [sketch.learn(s, self.stages[s], new, plan, self._fit(s).record)
+                   for s in made for plan in [plans[s]] if plan is not None]
+        numbers = sketch.numbers(new) if all(learned) else None
+        return None if numbers is None else (sketch, numbers)
 
     def twin_of(self, s: int) -> int | None:
         """An earlier stage that had the same plan."""

@@ -36,7 +36,8 @@ class Reuse(NamedTuple):
 def reuses(form: Skeleton, signatures: Sequence[Signature]) -> list[Reuse]:
     """Which results may take the arrays of operands: of several, that of the first one that nobody sees."""
     pattern = form.pattern
-    if form.passes_on or form.owned:
+    made = [signatures[k].outputs[r] for k, r in form.made]
+    if form.passes_on or form.owned or not any(map(_is_large, made)):
         return []
     reads = _reads(pattern, signatures)
     slots = {pattern.sources[k][j]: i for i, (k, j) in enumerate(form.leaves)}
@@ -46,7 +47,7 @@ def reuses(form: Skeleton, signatures: Sequence[Signature]) -> list[Reuse]:
     for i, (k, r) in enumerate(form.made):
         s, g = pattern.made[k, r], signatures[k].outputs[r]
         members = pattern.stages[s]
-        if (k, r) in roots or g.numel * g.dtype.itemsize < _LEAST \
+        if (k, r) in roots or not _is_large(g) \
                 or not all(_is_alike(signatures[m], g) for m in members):
             continue
         for leaf in dict.fromkeys(at for m in members for kind, at in pattern.sources[m] if kind == LEAF):
@@ -55,6 +56,10 @@ def reuses(form: Skeleton, signatures: Sequence[Signature]) -> list[Reuse]:
                 taken.add(leaf)
                 found.append(Reuse(i, slot, len(reads[leaf])))
     return found
+
+
+def _is_large(g: Geometry) -> bool:
+    return g.numel * g.dtype.itemsize >= _LEAST
 
 
 def _is_alike(signature: Signature, g: Geometry) -> bool:

@@ -11,7 +11,7 @@ import ctypes
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
-from operator import index
+from operator import index, mul
 from typing import Any
 
 import numpy as np
@@ -35,15 +35,31 @@ class _Handler(ctypes.Structure):
                 ("release", ctypes.c_void_p))
 
 
-def new_arrays(counts: Sequence[int], dtypes: Sequence[Any]) -> Callable[[], list[Any]]:
-    """What makes arrays of so many elements of these types, which must stay alive."""
-    table = numpy_table()
-    if not table:
-        return lambda: [*map(np.empty, counts, dtypes)]
-    rows = [x for count, dtype in zip(counts, dtypes) for x in row_of(count, dtype)]
-    memory = np.array([table, len(rows) // at.ROW_WORDS, *rows], np.int64)
-    made: Callable[[], list[Any]] = _maker().of(memory)
-    return made
+class NewArrays:
+    """What makes arrays of so many elements of some types: ``make()`` gives a list of them."""
+
+    __slots__ = ("make", "_counts", "_dtypes", "_memory", "_sizes")
+
+    def __init__(self, counts: Sequence[int], dtypes: Sequence[Any]) -> None:
+        self._counts, self._dtypes = counts, dtypes
+        self._sizes = [dtype.itemsize for dtype in dtypes]
+        table = numpy_table()
+        self._memory: Any = None
+        self.make: Callable[[], list[Any]] = self._empty
+        if table:
+            rows = [x for count, dtype in zip(counts, dtypes) for x in row_of(count, dtype)]
+            self._memory = np.array([table, len(counts), *rows], np.int64)
+            self.make = _maker().of(self._memory)
+
+    def resize(self, counts: Sequence[int]) -> None:
+        """From now on they have so many elements."""
+        self._counts = counts
+        if self._memory is not None:
+            self._memory[2::at.ROW_WORDS] = counts
+            self._memory[4::at.ROW_WORDS] = [*map(mul, counts, self._sizes)]
+
+    def _empty(self) -> list[Any]:
+        return [*map(np.empty, self._counts, self._dtypes)]
 
 
 @cache
