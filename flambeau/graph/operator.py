@@ -109,7 +109,9 @@ class Operator:
     ``on_stacks``: whether it does to stacks of samples what it does to each; pointwise operators do anyway.
 
     ``kind``: "pointwise", "conversion" and "choice" (pointwise by what they compute, but with shape rules of
-    their own: another type or memory format; elements of one operand or of another), "move" (elements as they
+    their own: another type or memory format; elements of one operand or of another; of "pointwise" and
+    "choice" ``infer`` tells, beside what shapes broadcast to, what types and attributes decide: it is not
+    asked again for other shapes), "move" (elements as they
     are, of any type), "view", "draw" (random numbers, each element by itself), "variadic" (any number of
     tensors), "multi_tensor" (an optimizer's update of many), "project" (one of several results), or
     "structured": any other.
