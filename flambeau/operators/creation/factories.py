@@ -174,8 +174,10 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None
         warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
              "sourceTensor.detach().clone().requires_grad_(True), rather than "
              "tensor.new_tensor(sourceTensor).")
-    return _tensor(data.detach().tolist() if isinstance(data, Tensor) else data, dtype=dtype or self.dtype,
-                   device=self.device if device is None else device, requires_grad=requires_grad)
+        made = data.detach().to(self.device if device is None else device, dtype or self.dtype, copy=True)
+        return leaf(made) if requires_grad else made
+    return _tensor(data, dtype=dtype or self.dtype, device=self.device if device is None else device,
+                   requires_grad=requires_grad)
 
 
 @api("Tensor")

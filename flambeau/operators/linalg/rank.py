@@ -49,6 +49,8 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
     tensor(2.)
     """
     require_matrix(A, "linalg.cond", kernel="linalg_svd_cpu")
+    if not A.numel() and (p is None or p in (2, -2)):
+        return A.new_zeros(A.shape[:-2], dtype=A.dtype.to_real())
     if p is None or p in (2, -2):
         S = svdvals(A)
         return S[..., -1] / S[..., 0] if p == -2 else S[..., 0] / S[..., -1]

@@ -238,6 +238,8 @@ def pinv(
 
 def _pinv_by_matrix(A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     """With a tolerance for each matrix of the batch."""
+    if not A.numel():
+        return adjoint(A).clone()
     if hermitian:   # the lower triangle alone is read
         A = A.tril() + adjoint(A.tril(-1))
     U, S, Vh = svd(A, full_matrices=False)
@@ -247,7 +249,7 @@ def _pinv_by_matrix(A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
 
 def tensor_cutoff(A: Tensor, S: Tensor, atol: Any, rtol: Any) -> Tensor:
     """Up to which singular values S (..., K) of A (..., M, N) count as zero: (..., 1)."""
-    largest = S.amax(-1, True)
+    largest = S.amax(-1, True) if S.shape[-1] else S.new_zeros((*S.shape[:-1], 1))
     if rtol is None:
         default = finfo(A.dtype.to_real()).eps * max(A.shape[-2:])
         rtol = S.new_full((), default) if atol is None else (atol <= 0).to(S.dtype) * default

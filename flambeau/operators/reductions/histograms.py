@@ -14,6 +14,7 @@ from ...tensor import Tensor
 from ...tensor.batching import by_example
 from ...tensor.construct import from_array
 from ..calls.out import Out
+from ..creation.ranges import linspace
 from ..declaration.registry import api
 from ..declaration.undifferentiable import finding_without_derivative, found_in
 from ..interop.looking import look
@@ -43,6 +44,11 @@ def _counts(values: Any, edges: Any, weights: Any) -> Any:
 def _span(values: Any) -> tuple[float, float]:
     """The range of the data."""
     return (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
+
+
+def _even_edges(low: float, high: float, bins: int, values: Any) -> Any:
+    """The edges of equal bins, rounded as ``linspace`` rounds in the values' type."""
+    return look(linspace(low, high, bins + 1, dtype=dtypes.from_numpy_dtype(values.dtype)), "histogram")
 
 
 def _outer_edges(name: str, low: float, high: float, margin: float = 0.5) -> tuple[float, float]:
@@ -80,11 +86,17 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     return from_array(_equal_counts(values, bins, low, high, None), input.dtype)
 
 
-def _equal_counts(values: Any, bins: int, low: float, high: float, weights: Any) -> Any:
-    """As ``_counts``, for bins of equal widths: each value's is computed, not searched for."""
+def _equal_counts(values: Any, bins: int, low: float, high: float, weights: Any, edges: Any = None) -> Any:
+    """As ``_counts``, for bins of equal widths: each value's is computed, not searched for.
+
+    Where ``edges`` are given, which are rounded, a value next to one lies on the side that it tells.
+    """
     inside = (values >= low) & (values <= high)
     chosen = values[inside].astype(np.float64)
     position = np.minimum(((chosen - low) * bins / (high - low)).astype(np.int64), bins - 1)
+    if edges is not None:
+        position -= (values[inside] < edges[position]) & (position > 0)
+        position += (values[inside] >= edges[position + 1]) & (position < bins - 1)
     found = np.bincount(position, None if weights is None else weights[inside], bins)
     return found.astype(values.dtype)
 
@@ -130,8 +142,8 @@ def histogram(
     else:
         _check_bins([bins])
         low, high = _outer_edges("torch.histogramdd", *(map(float, range) if range else _span(values)))
-        edges = np.linspace(low, high, bins + 1).astype(values.dtype)
-        hist = _equal_counts(values, bins, low, high, weights)
+        edges = _even_edges(low, high, bins, values)
+        hist = _equal_counts(values, bins, low, high, weights, edges)
     if density:
         hist = _density(hist, edges)
     sources = input, weight, bins if isinstance(bins, Tensor) else None
@@ -227,7 +239,7 @@ def _grid(points: Any, bins: Sequence[Any], limits: Any) -> list[Any]:
     for d, n in enumerate(bins):
         given = map(float, limits[2 * d : 2 * d + 2]) if limits else _span(points[:, d])
         low, high = _outer_edges("torch.histogramdd", *given)
-        edges.append(np.linspace(low, high, n + 1).astype(points.dtype))
+        edges.append(_even_edges(low, high, n, points))
     return edges
 
 
