@@ -172,9 +172,9 @@ class Tape:
                 self._known[key] = self._settled(whole)
         return self._known[key]
 
-    def include(self, other: Tape) -> Callable[[Any], Any]:
-        """Compute here what another tape, of as many numbers, did; what finds its numbers here."""
-        known: dict[int, Any] = dict(enumerate(self.given))
+    def include(self, other: Tape, given: Sequence[Quantity]) -> Callable[[Any], Any]:
+        """Compute here what another tape did of its numbers of these; what finds its numbers here."""
+        known: dict[int, Any] = dict(enumerate(given))
 
         def own(place: int) -> Any:
             return known[place] if place >= 0 else other.constants[-1 - place]

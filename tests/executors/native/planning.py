@@ -12,12 +12,13 @@ from flambeau.executors.native import templates
 from flambeau.executors.native.fusion import binding, following
 from flambeau.executors.native.plan import Plan
 from flambeau.executors.native.programs import known
+from flambeau.executors.native.programs.patterns import formulas
 
 
 def forget() -> None:
-    """No programs, and no plans."""
+    """No programs, no plans, and no formulas."""
     known.clear()
-    for cache in (binding._plans, following._plans, templates._plans):
+    for cache in (binding._plans, following._plans, templates._plans, formulas._of_stages):
         cache.clear()
 
 

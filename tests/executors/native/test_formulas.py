@@ -18,7 +18,7 @@ from flambeau.executors.native.programs import known
 from flambeau.executors.native.programs.execution import joint
 from flambeau.executors.native.programs.execution.program import Program
 from flambeau.executors.native.programs.execution.segment import Segment
-from flambeau.executors.native.programs.patterns.formulas import Formulas, Sketch
+from flambeau.executors.native.programs.patterns.sketches import Sketch, Sketches
 from flambeau.executors.native.programs.runtime import runtime
 from flambeau.executors.native.quantity import Quantity, Tape, least, whole
 from flambeau.graph.node import Signature
@@ -71,8 +71,8 @@ def by_formula(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     plan = Sketch.plan
 
-    def counted(sketch: Sketch, stage: int, numbers: Any) -> Any:
-        made = plan(sketch, stage, numbers)
+    def counted(sketch: Sketch, stage: int, planned: Any, signatures: Any, numbers: Any) -> Any:
+        made = plan(sketch, stage, planned, signatures, numbers)
         if made is not None:
             found.append(len(numbers))
         return made
@@ -196,7 +196,7 @@ def test_known_formulas_ask_no_template(program: Callable[[Any], Any], monkeypat
         assert not {"index_backward", "normal", "full"}.intersection(asked)
         assert len(by_formula) > 5
     pattern = known._entries[-1].family.pattern
-    assert pattern is not None and len(pattern._formulas.sketches) == 1
+    assert pattern is not None and len(pattern._sketches.sketches) == 1
 
 
 @pytest.mark.parametrize("program", [_encoder, _rows])
@@ -274,11 +274,11 @@ def test_other_numbers_of_dimensions_are_no_other_lengths() -> None:
         return [node.signature for node in nodes if node is not None]
 
     steady, other = torch.ones(7, 9), torch.ones(3, 8)
-    formulas = Formulas(signatures(4, 5, 2))
+    formulas = Sketches(signatures(4, 5, 2))
     formulas.shapes = 100
     found = formulas.sketch([[0], [1], [2]], signatures(6))
     assert found is None or 1 not in found.members
-    formulas = Formulas(signatures(4, 5, 2))
+    formulas = Sketches(signatures(4, 5, 2))
     formulas.shapes = 100
     found = formulas.sketch([[0], [1], [2]], signatures(6, 5, 2))
     assert found is not None and [*(found.numbers(signatures(11, 5, 2)) or ())] == [11]

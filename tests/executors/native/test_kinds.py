@@ -12,7 +12,7 @@ import flambeau as torch
 from flambeau import config
 from flambeau.executors.native.fusion import refit
 from flambeau.executors.native.programs import known
-from flambeau.executors.native.programs.patterns import formulas
+from flambeau.executors.native.programs.patterns import sketches
 from flambeau.nn import functional as F
 from tests.executors.native.planning import forget, planned
 
@@ -60,7 +60,7 @@ SHAPES: list[Shape] = [(2, 5, 8), (3, 7, 8), (8, 8, 8), (16, 16, 8), (2, 1, 8), 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_plans_do_not_depend_on_the_shapes_before(program: Callable[[Any], Any],
                                                   monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formulas, "_SHAPES", 1000)
+    monkeypatch.setattr(sketches, "_SHAPES", 1000)
     with config.executor("native"):
         wanted = {}
         for shape in SHAPES:

@@ -114,7 +114,8 @@ def product_plan(problem: Problem) -> Plan:
     """The plan of a product."""
     m, n, k, _, a, b, _, source, target, compute, epilogue, follower, _ = problem
     items, flops = problem.items, problem.flops
-    if m == n == items == 1 and epilogue is None and follower is None and a.column == b.row == 1:
+    single = m == 1 and n == 1 and items == 1      # m == n would ask for more than is needed (Note: formulas)
+    if single and epilogue is None and follower is None and a.column == b.row == 1:
         return _dot_plan(problem)
     kind = Kind(source, target, compute, None if epilogue is None else epilogue.code)
     _compile_beside(problem, kind)

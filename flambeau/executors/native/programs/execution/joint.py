@@ -23,8 +23,8 @@ from ...llvm.compiling import dumping
 from ...plan import Plan, total_nanoseconds
 from ...quantity import Quantity, Tape, most
 from ..patterns.arrangement import Arrangement
-from ..patterns.formulas import Sketch, taking
 from ..patterns.pattern import Plans
+from ..patterns.sketches import Sketch, taking
 from ..runtime import runtime
 from .program import Program
 from .segment import Segment
@@ -94,7 +94,7 @@ class Joint:
         self._tape = Tape(numbers)
         self._constant: list[int] = []          # nodes that must be as they are,
         self._alike: list[tuple[int, int]] = []     # and those that must be as others are
-        taped = sketch.on_tape(self._tape, sketch.members, self._signatures)
+        taped = sketch.on_tape(self._tape.given, sketch.members, self._signatures)
         self._outputs = {k: s.outputs for k, s in zip(sketch.members, taped)}
         self._passing: Program | None = None
 
@@ -124,9 +124,10 @@ class Joint:
     def _plan(self, s: int, plan: Plan) -> Plan:
         """The plan of a stage, of which the numbers that vary are on the tape."""
         pattern, members = self._pattern, self._pattern.stages[s]
-        formula = self.sketch.formula(s, self.given)
-        if formula is not None:
-            return formula.on(self._tape)
+        own = self.sketch.of_stage(s, pattern.planned[s], self._signatures)
+        formula = own.formulas.find(own.take(self.given)) if own is not None else None
+        if own is not None and formula is not None:
+            return formula.on(self._tape, own.take(self._tape.given))
         twin = pattern.twin_of(s)
         if twin is not None:
             pairs = [*zip(members, pattern.stages[twin])]

@@ -18,8 +18,8 @@ from .....graph.site import Site
 from ...plan import Plan
 from ...templates import make, plan_of
 from . import kept
-from .formulas import Formulas, Sketch
 from .outline import INNER, UNHELD, Outline
+from .sketches import Sketch, Sketches
 from .stages import Planned, Replan
 
 Result = tuple[int, int]
@@ -35,6 +35,7 @@ class Pattern:
     """A graph's stages and who reads what.
 
     ``stages``: in the order of the run, the members of each; one plan computes them, or the interpreter.
+    ``planned``: as planning had them.
     ``made`` and ``last``: the stages that make a result and that read it last; ``held``: results that need an
     array of their own; ``projections``: nodes that stand for one of several results of a natively computed
     node, and get no stage; ``shared``: results that lie where the operand lay that they overwrite; ``first``:
@@ -54,9 +55,9 @@ class Pattern:
         self.outputs = [len(signature.outputs) for signature in self.signatures]
         self.stages: list[list[int]] = []
         self.first: Plans = []
-        self._planned: list[Planned] = []
+        self.planned: list[Planned] = []
         self._fits: dict[int, Replan] = {}
-        self._formulas = Formulas(signatures)
+        self._sketches = Sketches(signatures)
         self.by_formula: tuple[Sketch, Sequence[int]] | None = None
         self._twin: list[int | None] = []
         self.projections: dict[int, Result] = {}
@@ -72,8 +73,8 @@ class Pattern:
 
     def plans(self, signatures: Sequence[Signature]) -> Plans | None:
         """The stages' plans for other shapes; None where they do not follow this pattern."""
-        formulas = self._formulas
-        if self._key is None or not formulas.are_far() or (formulas.shapes and len(signatures) < _NOTED):
+        sketches = self._sketches
+        if self._key is None or not sketches.are_far() or (sketches.shapes and len(signatures) < _NOTED):
             return self._plans(signatures, None)
         key = kept.key_of(self.outline, signatures, self._key)
         noted = kept.find(key)
@@ -90,7 +91,7 @@ class Pattern:
         latest, plans = self._latest
         stages = self.stages
         changed = {k for k, (new, old) in enumerate(zip(signatures, latest)) if new is not old}
-        sketch, numbers = self._formulas.find(signatures) or (None, ())
+        sketch, numbers = self._sketches.find(signatures) or (None, ())
         made: list[int] = []        # stages that no formula planned
         for s, (members, old, known, twin) in enumerate(zip(stages, self.first, plans, self._twins())):
             if changed.isdisjoint(members):
@@ -105,7 +106,7 @@ class Pattern:
             if twin is not None and own == [signatures[k] for k in stages[twin]]:
                 found.append(found[twin])
                 continue
-            plan = sketch.plan(s, numbers) if sketch is not None else None
+            plan = sketch.plan(s, self.planned[s], signatures, numbers) if sketch is not None else None
             if plan is None:
                 plan = (noted[s].plan if noted is not None else None) or self._fit(s).plan(own)
                 made.append(s)
@@ -122,7 +123,7 @@ class Pattern:
         """How a stage is planned for other shapes."""
         found = self._fits.get(s)
         if found is None:
-            stage = self._planned[s]
+            stage = self.planned[s]
             if stage.form is None:
                 found = _BY_TEMPLATE
             else:
@@ -136,10 +137,10 @@ class Pattern:
         """Find formulas for stages that were planned without; the sketch if they all have one now."""
         if sketch is None:
             native = [members for members, plan in zip(self.stages, plans) if plan is not None]
-            sketch = self._formulas.sketch(native, new)
+            sketch = self._sketches.sketch(native, new)
         if sketch is None:
             return None
-        learned = [sketch.learn(s, self.stages[s], new, plan, self._fit(s).record)
+        learned = [sketch.learn(s, self.planned[s], new, plan, self._fit(s).record)
                    for s in made for plan in [plans[s]] if plan is not None]
         numbers = sketch.numbers(new) if all(learned) else None
         return None if numbers is None else (sketch, numbers)
@@ -188,7 +189,7 @@ class Pattern:
             if members:
                 self.stages.append(list(members))
                 self.first.append(stage.plan)
-                self._planned.append(stage)
+                self.planned.append(stage)
 
     def _projects(self, position: int, native: set[int]) -> bool:
         signature = self.signatures[position]

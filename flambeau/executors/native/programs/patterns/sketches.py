@@ -1,0 +1,320 @@
+"""Which numbers vary from shape to shape, so that plans follow from them (Note: formulas).
+
+Shapes that a program meets differ in a few numbers: a length, and what is computed of it. Which of a graph's
+extents, strides and offsets these are is seen from some of its shapes, and is called a *sketch*: what was
+equal in all of them is one number. Shapes that agree with a sketch have new values of its numbers, and every
+other extent as it was. For them, stages' plans are tapes, recorded for one of the shapes that the sketch was
+made of: numbers that are equal by chance are compared like any others, and come out otherwise.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import accumulate, chain
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
+
+from .....config import settings
+from .....graph.geometry import Family, Geometry
+from .....graph.node import Signature
+from .....size import Size
+from ...plan import Plan
+from ...quantity import Tape
+from .formulas import Record, StageFormulas, formulas_of
+from .stages import Planned
+
+_SHAPES = 6         # that were planned before formulas are looked for: it takes as long as to plan two dozen
+_SKETCHES = 4       # of one pattern: shapes that agree with none of them are planned by templates
+
+_attributes = attrgetter("attributes", "compute")
+_VARYING = frozenset((Geometry, Size))  # what varies with the shapes, wherever it is in a signature
+
+
+class Sketch:
+    """Which numbers of some nodes' geometries vary.
+
+    ``members``: positions of the nodes; ``which``: of the geometries of all their operands, results and
+    attributes, which of the distinct ones they are. ``classes``: of all integers of these which number they
+    are, of ``constants`` first and then of the numbers that vary.
+    """
+
+    def __init__(self, members: list[int], shapes: Sequence[Sequence[Signature]]) -> None:
+        self.members = members
+        self.threads = settings.threads
+        whole = Part(members, shapes)
+        numbers = dict.fromkeys(values for values in whole.values if len({*values}) == 1)
+        self.constants = [values[0] for values in numbers]
+        numbers.update(dict.fromkeys(whole.values))
+        place = {values: k for k, values in enumerate(numbers)}
+        self.which, self._lengths = whole.which, whole.lengths
+        self.classes = whole.number(place, self.constants)
+        self._whole = whole
+        kinds = {k: tuple([signatures[k] for signatures in shapes]) for k in members}
+        steady = [k for k in members if len({*kinds[k]}) == 1]
+        varied: dict[Any, int] = {}     # members that were not always the same as one before
+        pairs = [(k, varied.setdefault(kinds[k], k)) for k in members if len({*kinds[k]}) > 1]
+        again = [pair for pair in pairs if pair[0] != pair[1]]
+        self._again, self._before = taking([k for k, _ in again]), taking([k for _, k in again])
+        self._varied = Part([*varied.values()], shapes)
+        self._varied.number(place, self.constants)
+        self._steady_of = taking(steady)
+        self._steady_ones = list(self._steady_of(shapes[0]))
+        self._stages: dict[int, Own | None] = {}
+        self._starts = [*accumulate(self._lengths, initial=0)]
+        self._at: dict[int, int] = {}       # of each member, where its geometries are among all
+        count = 0
+        for k in members:
+            self._at[k] = count
+            count += len(_geometries([shapes[-1][k]]))
+
+    def numbers(self, signatures: Sequence[Signature]) -> Sequence[int] | None:
+        """The numbers that vary; None where signatures do not agree with the sketch."""
+        if self.threads != settings.threads:
+            return None
+        known = list(self._steady_of(signatures)) == self._steady_ones \
+            and self._again(signatures) == self._before(signatures)
+        return (self._varied if known else self._whole).numbers(signatures)
+
+    def of_stage(self, stage: int, planned: Planned, signatures: Sequence[Signature]) -> Own | None:
+        """The formulas of a stage; None of one that has other members than the sketch."""
+        if stage not in self._stages:
+            self._stages[stage] = self._own(planned, signatures)
+        return self._stages[stage]
+
+    def _own(self, planned: Planned, signatures: Sequence[Signature]) -> Own | None:
+        members = planned.members
+        if not self._at.keys() >= {*members}:
+            return None
+        own = [signatures[k] for k in members]
+        count, places = len(self.constants), dict[int, int]()
+        met: dict[int, int] = {}
+        said: list[Any] = [planned.form, self.threads, *[(s.operator, _alike(s), s.form) for s in own]]
+        for k, s in zip(members, own):
+            for n, g in enumerate(_geometries([s]), self._at[k]):
+                kind = self.which[n]
+                if kind not in met:
+                    said.append((_facts(g), *[
+                        self.constants[c] if c < count else (places.setdefault(c - count, len(places)),)
+                        for c in self.classes[self._starts[kind]:self._starts[kind + 1]]]))
+                said.append(met.setdefault(kind, len(met)))
+        return Own(formulas_of(tuple(said)), [*places], taking([*places]))
+
+    def plan(self, stage: int, planned: Planned, signatures: Sequence[Signature],
+             numbers: Sequence[int]) -> Plan | None:
+        """A stage's plan; None where no formula holds."""
+        own = self.of_stage(stage, planned, signatures)
+        return None if own is None else own.formulas.plan(own.take(numbers))
+
+    def learn(self, stage: int, planned: Planned, signatures: Sequence[Signature], plan: Plan,
+              record: Record) -> bool:
+        """Find the formula of a stage that has this plan for shapes that agree with the sketch."""
+        own = self.of_stage(stage, planned, signatures)
+        if own is None:
+            return False
+        numbers = self.numbers(signatures)
+        assert numbers is not None
+
+        def on(tape: Tape) -> Plan | None:
+            given: list[Any] = [None] * len(numbers)
+            for place, number in zip(own.places, tape.given):
+                given[place] = number
+            return record([signatures[k] for k in planned.members],
+                          self.on_tape(given, planned.members, signatures))
+        return own.formulas.learn(own.take(numbers), plan, on)
+
+    def on_tape(self, given: Sequence[Any], members: list[int],
+                signatures: Sequence[Signature]) -> list[Signature]:
+        """Signatures of which the numbers that vary are quantities."""
+        values: list[Any] = [*self.constants, *given]
+        made: dict[int, Any] = {}
+        found = []
+        for k in members:
+            each = iter(self.which[self._at[k]:])
+
+            def taped(g: Any, each: Any = each) -> Any:
+                if g.__class__ not in _VARYING:
+                    return g
+                n = next(each)
+                if n not in made:
+                    made[n] = _with_numbers(g, [values[c] for c in
+                                                self.classes[self._starts[n]:self._starts[n + 1]]])
+                return made[n]
+            found.append(_signature(signatures[k], taped))
+        return found
+
+
+class Own(NamedTuple):
+    """A stage's formulas, and which of a sketch's numbers they are given."""
+
+    formulas: StageFormulas
+    places: list[int]
+    take: Callable[[Any], Any]
+
+
+class Part:
+    """Some of a sketch's members, from whose geometries its numbers are read.
+
+    Those alone that vary, mostly: the others are the same signatures as ever. ``which``: of all their
+    geometries, which of the distinct ones they are; ``lengths``: how many integers these have; ``values``: of
+    each of these what it is in all shapes.
+    """
+
+    __slots__ = ("which", "lengths", "values", "_facts", "_of", "_alike", "_plainly", "_first", "_which",
+                 "_constants", "_values", "_classes")
+
+    def __init__(self, members: list[int], shapes: Sequence[Sequence[Signature]]) -> None:
+        self._of = taking(members)
+        own = [*map(self._of, shapes)]
+        geometries = [*map(_geometries, own)]
+        self._plainly = _VARYING.isdisjoint([type(x) for s in own[-1] for x in s.attributes])
+        self._alike = self._common(own[-1])
+        known: dict[Any, int] = {}
+        self.which = [known.setdefault(each, len(known)) for each in zip(*geometries)]
+        self._first = taking([self.which.index(k) for k in range(len(known))])
+        self._which = taking(self.which)
+        self._facts = [*map(_facts, self._first(geometries[-1]))]
+        self.lengths = [len(_integers([g])) for g in self._first(geometries[-1])]
+        self.values = list(zip(*[_integers(self._first(each)) for each in geometries]))
+
+    def number(self, place: dict[tuple[int, ...], int], constants: list[int]) -> list[int]:
+        """Of all integers which number they are, by their places: the constants come first."""
+        classes = [place[values] for values in self.values]
+        self._constants = constants
+        self._values = taking([classes.index(k) for k in range(len(constants), len(place))])
+        self._classes = taking(classes)
+        return classes
+
+    def _common(self, own: Sequence[Signature]) -> list[Any]:
+        """What signatures that differ in their geometries have in common."""
+        return [*map(_attributes if self._plainly else _alike, own)]
+
+    def numbers(self, signatures: Sequence[Signature]) -> Sequence[int] | None:
+        """The numbers that vary; None where these signatures are not as the sketch has them."""
+        own = self._of(signatures)
+        if self._common(own) != self._alike:
+            return None
+        geometries = _geometries(own)
+        if len(geometries) != len(self.which):
+            return None
+        distinct = self._first(geometries)
+        # Of operands and results, forms tell what kind they are (Note: known graphs).
+        if list(self._which(distinct)) != geometries \
+                or not (self._plainly or [*map(_facts, distinct)] == self._facts):
+            return None
+        integers = _integers(distinct)
+        found = self._values(integers)
+        return found if list(self._classes([*self._constants, *found])) == integers else None
+
+
+def _geometries(signatures: Sequence[Signature]) -> list[Any]:
+    return [g for s in signatures for g in (*s.geometries, *s.outputs, *s.attributes)
+            if g.__class__ in _VARYING]
+
+
+def _facts(g: Any) -> Any:
+    """What does not vary: of a shape alone, too, which extents are 0 and 1."""
+    return g.family.kind if g.__class__ is Geometry else tuple([min(n, 2) for n in g])
+
+
+def _alike(signature: Signature) -> Any:
+    """What signatures that differ in their geometries have in common; a part written to is an attribute."""
+    attributes = signature.attributes
+    if not _VARYING.isdisjoint(map(type, attributes)):
+        attributes = tuple([x.__class__ if x.__class__ in _VARYING else x for x in attributes])
+    return attributes, signature.compute
+
+
+def _correspond(old: Signature, new: Signature) -> bool:
+    """Whether each integer of one's geometries has its like in the other's."""
+    return old is new or (_alike(old) == _alike(new) and _ranks(old) == _ranks(new))
+
+
+def _ranks(signature: Signature) -> list[tuple[type, int]]:
+    return [(type(g), len(g) if g.__class__ is Size else g.ndim) for g in _geometries([signature])]
+
+
+def taking(places: list[int]) -> Callable[[Any], Any]:
+    """What takes the elements at some places, as a sequence."""
+    return itemgetter(*places) if len(places) > 1 else lambda all_of: [all_of[k] for k in places]
+
+
+def _integers(geometries: Sequence[Any]) -> list[int]:
+    """Of each geometry shape, strides and offset."""
+    return [*chain.from_iterable([(*g.shape, *g.strides, g.offset) if g.__class__ is Geometry else g
+                                  for g in geometries])]
+
+
+def _with_numbers(g: Any, integers: list[Any]) -> Any:
+    """A geometry, or a shape, with other numbers."""
+    return Size(integers) if g.__class__ is Size else _geometry(g, integers)
+
+
+def _geometry(g: Geometry, integers: list[Any]) -> Geometry:
+    """A geometry with other numbers; what is known of them without looking stays."""
+    ndim = g.ndim
+    family = Family.__new__(Family)
+    family.shape, family.strides = Size(integers[:ndim]), tuple(integers[ndim:2 * ndim])
+    family.dtype, family.device, family.ndim, family.is_contiguous = g.dtype, g.device, ndim, g.is_contiguous
+    family.numel = Size.numel(family.shape)
+    family.span = 1 + sum([(n - 1) * s for n, s in zip(family.shape, family.strides)])
+    family.order = family.steps = family.flat = None
+    made = Geometry.__new__(Geometry)
+    made.shape, made.strides, made.offset = family.shape, family.strides, integers[-1]
+    made.dtype, made.device, made.ndim, made.is_contiguous = g.dtype, g.device, ndim, g.is_contiguous
+    made.numel, made.extent, made.family = family.numel, integers[-1] + family.span, family
+    return made
+
+
+def _signature(signature: Signature, taped: Callable[[Any], Any]) -> Signature:
+    """A signature with other geometries."""
+    made = Signature.__new__(Signature)
+    made.operator, made.compute = signature.operator, signature.compute
+    made.geometries = tuple(map(taped, signature.geometries))
+    made.outputs = tuple(map(taped, signature.outputs))
+    made.attributes = tuple(map(taped, signature.attributes))
+    made.single, made.on_meta, made.form = signature.single, signature.on_meta, signature.form
+    made.nbytes = sum([g.numel * g.dtype.itemsize for g in made.outputs])
+    return made
+
+
+class Sketches:
+    """The sketches of the shapes of a pattern."""
+
+    __slots__ = ("sketches", "shapes", "_latest")
+
+    def __init__(self, first: Sequence[Signature]) -> None:
+        self.sketches: list[Sketch] = []
+        self.shapes = 0     # that were planned,
+        self._latest = deque([first], _SHAPES)     # and the latest of these
+
+    def are_far(self) -> bool:
+        """Whether no formula is looked for when the next shapes are planned."""
+        return self.shapes + 1 < _SHAPES
+
+    def find(self, signatures: Sequence[Signature]) -> tuple[Sketch, Sequence[int]] | None:
+        """The sketch with which signatures agree, and their numbers."""
+        for sketch in self.sketches:
+            numbers = sketch.numbers(signatures)
+            if numbers is not None:
+                return sketch, numbers
+        return None
+
+    def sketch(self, stages: Sequence[list[int]], new: Sequence[Signature]) -> Sketch | None:
+        """A new sketch, for a shape that agrees with none; None where there are enough, or it pays not yet.
+
+        Stages with attributes or numbers of dimensions that vary are left out.
+        """
+        self.shapes += 1
+        self._latest.append(new)
+        if self.shapes < _SHAPES or len(self.sketches) >= _SKETCHES:
+            return None
+        members = [k for own in stages for k in own
+                   if all(_correspond(old[k], new[k]) for old in self._latest for k in own)]
+        if not members:
+            return None
+        made = Sketch(members, self._latest)
+        if made.numbers(new) is None:
+            return None
+        self.sketches.insert(0, made)
+        return made
