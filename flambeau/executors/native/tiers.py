@@ -35,7 +35,7 @@ _MET = 50_000               # graphs that are known to have come
 # Nodes of a program. Of a long loop in one graph the first piece, those in the middle, which are equal, and
 # the last one are remembered together (known.py).
 LARGEST = 16_000
-_TOGETHER = 4       # prices that shapes which never come again pay before one of them is bought a program
+_TOGETHER = 2       # prices that shapes which never come again pay before one of them is bought a program
 _MISSED, _CAME_BACK = 3, 4      # by how much a newcomer and its return change what is expected of its line,
 _EXPECTED, _MOST = 5, 8         # from where on the next newcomer there is bought; the most
 

@@ -104,7 +104,8 @@ def test_shorter_sequences_lie_where_longer_ones_did() -> None:
         x = torch.arange(8.0 * 2 * length).reshape(2, length, 8).sin()
         with config.executor("native"):
             found = _encoder(x).detach().numpy().copy()
-            program = known._entries[-1].program
+            assert known._latest is not None
+            program = known._latest.program
         assert program is not None
         offsets[length] = program.offsets, program.size
         with config.executor("interpreter"):

@@ -10,17 +10,18 @@ from ....graph.geometry import Geometry
 def box_of(whole: Geometry, part: Geometry) -> tuple[list[int], list[int]] | None:
     """Starts and extents of the box of ``whole`` (contiguous) that ``part`` shows; None if it is no box."""
     dims = [d for d in range(whole.ndim) if whole.shape[d] != 1]
-    by_stride = {whole.strides[d]: d for d in dims}
+    left = [*dims]
     extents = [1] * whole.ndim
     for n, s in zip(part.shape, part.strides):
         if n != 1:
-            d = by_stride.pop(s, None)
-            if d is None:
+            found = [d for d in left if whole.strides[d] == s]
+            if not found:
                 return None
-            extents[d] = n
+            extents[found[0]] = n
+            left.remove(found[0])
     starts, rest = [0] * whole.ndim, part.offset - whole.offset
     for d in dims:
-        starts[d], rest = divmod(rest, whole.strides[d])
+        starts[d], rest = rest // whole.strides[d], rest % whole.strides[d]
         if starts[d] + extents[d] > whole.shape[d]:
             return None
     return starts, extents

@@ -120,7 +120,7 @@ def product_plan(problem: Problem) -> Plan:
     kind = Kind(source, target, compute, None if epilogue is None else epilogue.code)
     _compile_beside(problem, kind)
     if m <= INNER_ROWS and m <= _few_rows(problem):
-        return _skinny_plan(problem, kind, 4 if m > 2 else m)
+        return _skinny_plan(problem, kind, 4 if m > 2 else 2 if m == 2 else 1)
     if n <= INNER_ROWS and n < m and _is_better_turned(problem, kind):
         return _skinny_plan(problem.turned(), kind, _columns_at_once(n, kind.tile.lanes), True)
     tile = kind.tile
@@ -243,7 +243,7 @@ def _skinny_plan(problem: Problem, kind: Kind, rows: int, turned: bool = False) 
     size = problem.compute.itemsize
     width = width_of(kind, rows, inner)
     work = max(problem.n * problem.k * problem.source.itemsize / READ, problem.flops / problem.items / TASK)
-    columns = share(problem.n, max(1, min(THREAD_TASKS * get_threads(), int(work))), width)
+    columns = _skinny_columns(problem.n, work, width)
     depth, sums = problem.k, 0
     copied = problem.m * problem.k if _copies_rows(problem, kind) else 0
     if not inner and _is_wide(problem):
@@ -251,11 +251,23 @@ def _skinny_plan(problem: Problem, kind: Kind, rows: int, turned: bool = False) 
         depth, sums = ROWS_AHEAD, -(-problem.m // rows) * rows * columns
     blocks = _Blocks(copied, depth, problem.m, columns, 1, -(-problem.n // columns), Source.DIRECT)
     tasks = problem.items * blocks.column_blocks
-    grain = max(1, int(tasks / (work * problem.items)))
+    grain = _skinny_grain(tasks, work * problem.items)
     words = _words(problem, blocks, 0)
     kernel = skinny_kernel(kind, rows, inner, turned)
-    call = Call(kernel, words, tasks, min(grain, tasks), (copied + sums) * size)
+    call = Call(kernel, words, tasks, grain, (copied + sums) * size)
     return Plan([call], flops=problem.flops, traffic=problem.traffic)
+
+
+@whole
+def _skinny_columns(n: int, work: float, width: int) -> int:
+    """The columns of a task, as many tasks as there is work for."""
+    return share(n, max(1, min(THREAD_TASKS * get_threads(), int(work))), width)
+
+
+@whole
+def _skinny_grain(tasks: int, work: float) -> int:
+    """How many tasks are taken at once."""
+    return min(tasks, max(1, int(tasks / work)))
 
 
 def _packed_items(problem: Problem) -> int:

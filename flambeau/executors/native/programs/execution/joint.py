@@ -30,7 +30,7 @@ from .program import Program
 from .segment import Segment
 
 _ENOUGH = 1    # programs made by formulas before a joint one is looked for: it takes as long as two dozen
-_MOST = 4       # of one family, those that were looked for in vain included
+_MOST = 8       # of one family, those that were looked for in vain included
 
 
 class Joints:

@@ -24,11 +24,19 @@ from ...quantity import Tape
 from .formulas import Record, StageFormulas, formulas_of
 from .stages import Planned
 
-_SHAPES = 6         # that were planned before formulas are looked for: it takes as long as to plan two dozen
-_SKETCHES = 4       # of one pattern: shapes that agree with none of them are planned by templates
+_SHAPES = 4         # that were planned before formulas are looked for,
+_COMPARED = 8       # and of which a sketch is made at most, the latest ones
+_SKETCHES = 8       # of one pattern: shapes that agree with none of them are planned by templates
 
 _attributes = attrgetter("attributes", "compute")
-_VARYING = frozenset((Geometry, Size))  # what varies with the shapes, wherever it is in a signature
+# What varies with the shapes, wherever it is in a signature: of attributes numbers, too (how many of the
+# largest), and tuples of them.
+_VARYING = frozenset((Geometry, Size, int))
+_INTEGERS = {int}
+
+
+def _varies(x: Any) -> bool:
+    return x.__class__ in _VARYING or (x.__class__ is tuple and {*map(type, x)} == _INTEGERS)
 
 
 class Sketch:
@@ -133,7 +141,7 @@ class Sketch:
             each = iter(self.which[self._at[k]:])
 
             def taped(g: Any, each: Any = each) -> Any:
-                if g.__class__ not in _VARYING:
+                if not _varies(g):
                     return g
                 n = next(each)
                 if n not in made:
@@ -167,7 +175,7 @@ class Part:
         self._of = taking(members)
         own = [*map(self._of, shapes)]
         geometries = [*map(_geometries, own)]
-        self._plainly = _VARYING.isdisjoint([type(x) for s in own[-1] for x in s.attributes])
+        self._plainly = not any(_varies(x) for s in own[-1] for x in s.attributes)
         self._alike = self._common(own[-1])
         known: dict[Any, int] = {}
         self.which = [known.setdefault(each, len(known)) for each in zip(*geometries)]
@@ -208,20 +216,26 @@ class Part:
 
 
 def _geometries(signatures: Sequence[Signature]) -> list[Any]:
-    return [g for s in signatures for g in (*s.geometries, *s.outputs, *s.attributes)
-            if g.__class__ in _VARYING]
+    found = []
+    for s in signatures:
+        found += [g for g in (*s.geometries, *s.outputs) if g.__class__ is Geometry]
+        if s.attributes:
+            found += filter(_varies, s.attributes)
+    return found
 
 
 def _facts(g: Any) -> Any:
     """What does not vary: of a shape alone, too, which extents are 0 and 1."""
-    return g.family.kind if g.__class__ is Geometry else tuple([min(n, 2) for n in g])
+    if g.__class__ is Geometry:
+        return g.family.kind
+    return int if g.__class__ is int else tuple([min(n, 2) for n in g])
 
 
 def _alike(signature: Signature) -> Any:
     """What signatures that differ in their geometries have in common; a part written to is an attribute."""
     attributes = signature.attributes
-    if not _VARYING.isdisjoint(map(type, attributes)):
-        attributes = tuple([x.__class__ if x.__class__ in _VARYING else x for x in attributes])
+    if attributes:
+        attributes = tuple([x.__class__ if _varies(x) else x for x in attributes])
     return attributes, signature.compute
 
 
@@ -231,7 +245,7 @@ def _correspond(old: Signature, new: Signature) -> bool:
 
 
 def _ranks(signature: Signature) -> list[tuple[type, int]]:
-    return [(type(g), len(g) if g.__class__ is Size else g.ndim) for g in _geometries([signature])]
+    return [(type(g), len(_integers([g]))) for g in _geometries([signature])]
 
 
 def taking(places: list[int]) -> Callable[[Any], Any]:
@@ -241,13 +255,15 @@ def taking(places: list[int]) -> Callable[[Any], Any]:
 
 def _integers(geometries: Sequence[Any]) -> list[int]:
     """Of each geometry shape, strides and offset."""
-    return [*chain.from_iterable([(*g.shape, *g.strides, g.offset) if g.__class__ is Geometry else g
-                                  for g in geometries])]
+    return [*chain.from_iterable([(*g.shape, *g.strides, g.offset) if g.__class__ is Geometry else
+                                  (g,) if g.__class__ is int else g for g in geometries])]
 
 
 def _with_numbers(g: Any, integers: list[Any]) -> Any:
-    """A geometry, or a shape, with other numbers."""
-    return Size(integers) if g.__class__ is Size else _geometry(g, integers)
+    """A geometry, a shape or a number with other numbers."""
+    if g.__class__ is Geometry:
+        return _geometry(g, integers)
+    return integers[0] if g.__class__ is int else g.__class__(integers)
 
 
 def _geometry(g: Geometry, integers: list[Any]) -> Geometry:
@@ -286,7 +302,7 @@ class Sketches:
     def __init__(self, first: Sequence[Signature]) -> None:
         self.sketches: list[Sketch] = []
         self.shapes = 0     # that were planned,
-        self._latest = deque([first], _SHAPES)     # and the latest of these
+        self._latest = deque([first], _COMPARED)     # and the latest of these
 
     def are_far(self) -> bool:
         """Whether no formula is looked for when the next shapes are planned."""

@@ -26,6 +26,7 @@ from ...llvm.compiling.code import kernel
 from ...llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, element
 from ...movement.spaces import Nest, Space, fused, rank_for, split
 from ...plan import Call, Plan, Template, Words
+from ...quantity import whole
 from ...sorting import introsort
 from ...sorting.introsort import Introsort
 from ...sorting.network import Network, scratch_for, size_for
@@ -91,7 +92,7 @@ def _planned(signature: Signature, dim: int, descending: bool, k: int | None, ti
     more = n if k is None else k + 1 if k < n else k
     last = more if k is None or ties != "pick" else k - 1
     # Nanoseconds of a row: about wanted log(n / wanted) elements are smaller than the last one so far.
-    inserting = 0.2 * n + more * (1 + math.log(n / more)) * (20.0 + more)
+    inserting = 0.2 * n + more * (1 + _log(n / more)) * (20.0 + more)
     radix = not direct and n > SHORT and RADIX * n < inserting
     network = size_for(n) if dtype.itemsize <= 4 and not direct else 0
     scanned = not radix and not network and sides[2][0][dim] == 1 and dtype.itemsize >= 4 and n >= 2 * SHORT
@@ -110,6 +111,11 @@ def _planned(signature: Signature, dim: int, descending: bool, k: int | None, ti
     items = 2 * _aligned(n * form.key) if ties else 0
     call = Call(_kernel(form), words, cut.tasks, cut.grain, scratch + items)
     return Plan([call], nanoseconds=each * space.size)
+
+
+@whole
+def _log(ratio: float) -> float:
+    return math.log(ratio)
 
 
 def _aligned(size: int) -> int:
