@@ -158,7 +158,6 @@ def _words(segment: Segment) -> tuple[Any, ...]:
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_joint_formulas_fill_memory_as_plans_do(program: Callable[[Any], Any],
                                                 monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joint, "_ENOUGH", 1)
     monkeypatch.setattr(joint, "_MOST", 20)
     find, compared = joint.Joints._first, [0]
 

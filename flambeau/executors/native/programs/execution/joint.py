@@ -29,18 +29,17 @@ from ..runtime import runtime
 from .program import Program
 from .segment import Segment
 
-_ENOUGH = 1    # programs made by formulas before a joint one is looked for: it takes as long as two dozen
 _MOST = 8       # of one family, those that were looked for in vain included
 
 
 class Joints:
     """The joint formulas of a family."""
 
-    __slots__ = ("known", "_planned", "_tries")
+    __slots__ = ("known", "_tries")
 
     def __init__(self) -> None:
         self.known: list[Joint] = []
-        self._planned = self._tries = 0
+        self._tries = 0
 
     def program(self, signatures: Sequence[Signature]) -> Program | None:
         """The program for these shapes; None where no formula holds."""
@@ -73,10 +72,6 @@ class Joints:
         found = arrangement.pattern.by_formula
         if found is None:
             return
-        self._planned += 1
-        if self._planned < _ENOUGH:
-            return
-        self._planned = 0
         self._tries += 1
         joint = Joint(arrangement, program, segment, *found)
         if joint.join([plan for plan in plans if plan is not None]):

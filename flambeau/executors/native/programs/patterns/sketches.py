@@ -235,17 +235,17 @@ def _alike(signature: Signature) -> Any:
     """What signatures that differ in their geometries have in common; a part written to is an attribute."""
     attributes = signature.attributes
     if attributes:
-        attributes = tuple([x.__class__ if _varies(x) else x for x in attributes])
+        attributes = tuple([(x.__class__, _rank(x)) if _varies(x) else x for x in attributes])
     return attributes, signature.compute
+
+
+def _rank(x: Any) -> int:
+    return 0 if x.__class__ is int else x.ndim if x.__class__ is Geometry else len(x)
 
 
 def _correspond(old: Signature, new: Signature) -> bool:
     """Whether each integer of one's geometries has its like in the other's."""
-    return old is new or (_alike(old) == _alike(new) and _ranks(old) == _ranks(new))
-
-
-def _ranks(signature: Signature) -> list[tuple[type, int]]:
-    return [(type(g), len(_integers([g]))) for g in _geometries([signature])]
+    return old is new or (old.form == new.form and _alike(old) == _alike(new))
 
 
 def taking(places: list[int]) -> Callable[[Any], Any]:
