@@ -26,7 +26,7 @@ from ..templates.random.random import Use, followed_plan, is_followed
 from . import cost, past
 from .binding import Contents, contents, extents, read_strides
 from .blocks import Block, follower
-from .kinds import KINDS, Kind, kind_of
+from .kinds import KINDS, Kind, kind_of, lie_alike
 from .nest import Nest, nest_over
 from .refit import Fit
 from .schedule import Unit, is_stored
@@ -68,7 +68,7 @@ class Followed(Unit):
     def record(self, known: Sequence[Signature], given: Sequence[Signature]) -> Plan | None:
         """The plan for members of a known kind, the numbers of which are quantities (Note: formulas)."""
         mold = self._mold_of(known[0], known[1:])
-        return None if mold is None else mold.plan(given[0], given[1:])
+        return None if mold is None or not lie_alike(known[1:], given[1:]) else mold.plan(given[0], given[1:])
 
     def _mold_of(self, product: Signature, own: Sequence[Signature]) -> _Mold | None:
         """The mold of the kind of the kernel's signatures."""

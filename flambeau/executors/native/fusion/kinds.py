@@ -48,3 +48,17 @@ def kind_of(signatures: Sequence[Signature]) -> Kind:
     # Numbers of other integers than 0 and 1, as they are met.
     numbered = defaultdict(count(2).__next__, {0: 0, 1: 1})
     return *found, *map(numbered.__getitem__, integers)
+
+
+def lie_alike(known: Sequence[Signature], given: Sequence[Signature]) -> bool:
+    """Whether operands and results lie in memory as those of a known kind do.
+
+    Asked of quantities, this is what a tape holds on to: that strides follow from extents, their equality to
+    other numbers does not tell.
+    """
+    for one, other in zip(known, given):
+        for g, h in zip((*one.geometries, *one.outputs), (*other.geometries, *other.outputs)):
+            if g.__class__ is Geometry and not g.is_contiguous \
+                    and (g.has_no_gaps, g.order) != (h.has_no_gaps, h.order):
+                return False
+    return True

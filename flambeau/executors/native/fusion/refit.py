@@ -13,7 +13,7 @@ from ....graph.node import Signature
 from ....graph.recent import Recent
 from ..plan import Plan
 from .binding import Mold, bound, contents, keep
-from .kinds import KINDS, Kind, kind_of
+from .kinds import KINDS, Kind, kind_of, lie_alike
 from .schedule import Unit
 from .structure import ROW
 from .traits import Dims, Space, contiguous_space, level_beside, space_of, traits_of
@@ -58,7 +58,9 @@ class Fit:
     def record(self, known: Sequence[Signature], given: Sequence[Signature]) -> Plan | None:
         """The plan for members of a known kind, the numbers of which are quantities (Note: formulas)."""
         mold = self._mold_of(known)
-        return None if mold is None else mold.plan(given, self._space_of(given[self.anchor], mold))
+        if mold is None or not lie_alike(known, given):
+            return None
+        return mold.plan(given, self._space_of(given[self.anchor], mold))
 
     def _mold_of(self, signatures: Sequence[Signature]) -> Mold | None:
         """The mold of the signatures' kind."""

@@ -106,7 +106,10 @@ class Sketch:
                         self.constants[c] if c < count else (places.setdefault(c - count, len(places)),)
                         for c in self.classes[self._starts[kind]:self._starts[kind + 1]]]))
                 said.append(met.setdefault(kind, len(met)))
-        return Own(formulas_of(tuple(said)), [*places], taking([*places]))
+        own_classes = [c for kind in met for c in self.classes[self._starts[kind]:self._starts[kind + 1]]]
+        constants = {self.constants[c] for c in own_classes if c < count}
+        return Own(formulas_of(tuple(said)), [*places], taking([*places]),
+                   None if planned.form is None else frozenset((0, 1, *constants)))
 
     def plan(self, stage: int, planned: Planned, signatures: Sequence[Signature],
              numbers: Sequence[int]) -> Plan | None:
@@ -122,6 +125,9 @@ class Sketch:
             return False
         numbers = self.numbers(signatures)
         assert numbers is not None
+        taken = own.take(numbers)
+        if own.apart is not None and len(own.apart.union(taken)) < len(own.apart) + len(taken):
+            return own.formulas.find(taken) is not None
 
         def on(tape: Tape) -> Plan | None:
             given: list[Any] = [None] * len(numbers)
@@ -129,7 +135,7 @@ class Sketch:
                 given[place] = number
             return record([signatures[k] for k in planned.members],
                           self.on_tape(given, planned.members, signatures))
-        return own.formulas.learn(own.take(numbers), plan, on)
+        return own.formulas.learn(taken, plan, on)
 
     def on_tape(self, given: Sequence[Any], members: list[int],
                 signatures: Sequence[Signature]) -> list[Signature]:
@@ -153,11 +159,16 @@ class Sketch:
 
 
 class Own(NamedTuple):
-    """A stage's formulas, and which of a sketch's numbers they are given."""
+    """A stage's formulas, and which of a sketch's numbers they are given.
+
+    ``apart``: what the numbers of a fused kernel must differ from, and from each other, where its formula is
+    recorded: of what kind it is is not asked of the numbers on the tape (Note: kinds).
+    """
 
     formulas: StageFormulas
     places: list[int]
     take: Callable[[Any], Any]
+    apart: frozenset[int] | None
 
 
 class Part:
