@@ -36,6 +36,7 @@ _MET = 50_000               # graphs that are known to have come
 # the last one are remembered together (known.py).
 LARGEST = 16_000
 _TOGETHER = 2       # prices that shapes which never come again pay before one of them is bought a program
+_LATELY, _RARE = 192, 8     # shapes from which it is told whether they come back, and of how many one does
 _MISSED, _CAME_BACK = 3, 4      # by how much a newcomer and its return change what is expected of its line,
 _EXPECTED, _MOST = 5, 8         # from where on the next newcomer there is bought; the most
 
@@ -174,6 +175,34 @@ class Newcomers:
         self._latest.clear()
 
 
+class Returns:
+    """Whether new shapes of graphs that have a joint formula come back, as far as one can tell.
+
+    Where few of the latest did, their programs are not kept (Note: passing programs).
+    """
+
+    def __init__(self) -> None:
+        self._new = self._back = 0
+
+    def count_new(self) -> None:
+        """Shapes came that had not been met."""
+        self._new += 1
+        if self._new >= 2 * _LATELY:
+            self._new, self._back = self._new // 2, self._back // 2
+
+    def count_back(self) -> None:
+        """Shapes came for the second time."""
+        self._back += 1
+
+    def are_rare(self) -> bool:
+        """Whether what is new most likely does not come back."""
+        return self._new >= _LATELY and self._back * _RARE < self._new
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._new = self._back = 0
+
+
 def _operators(forms: Iterable[int]) -> int:
     """What graphs of the same operators have in common."""
     return hash(tuple(forms))
@@ -200,3 +229,4 @@ def _price(signature: Signature) -> float:
 
 ledger = Ledger()
 newcomers = Newcomers()
+returns = Returns()

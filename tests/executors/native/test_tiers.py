@@ -72,10 +72,15 @@ def test_shapes_that_are_cheap_to_interpret_are_seldom_bought(monkeypatch: pytes
     assert found[4] and 4 < sum(found[5:]) < 16
 
 
-def test_shapes_that_follow_from_a_formula_are_not_bought() -> None:
-    found = _bought([*range(400, 430), *range(3, 9)])
-    assert all(found[29:])
-    assert len(known._entries) < 20 and known._latest is not None and not known._latest.signatures
+def test_shapes_that_do_not_come_back_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "_LATELY", 16)
+    tiers.returns.clear()
+    found = _bought([*range(400, 440), *range(3, 40)])
+    count = len(known._entries)
+    assert all(found[39:]) and count < 40 and known._latest is not None and not known._latest.signatures
+    _bought([*range(420, 440)])     # these come back, and get entries
+    assert len(known._entries) > count + 10
+    assert not tiers.returns.are_rare()
 
 
 def _graph_that_differs(k: int) -> None:

@@ -22,12 +22,12 @@ from weakref import ref
 from ....graph.node import Node, Signature
 from ...measure import ran
 from ..llvm.compiling import code
-from ..tiers import Rent, ledger, newcomers
+from ..tiers import Rent, ledger, newcomers, returns
 from .book import Book, was_used
 from .execution.dump import dump
 from .execution.joint import Joints
 from .execution.program import Program
-from .glances.glance import Ahead, Glance
+from .glances.glance import Ahead, Glance, glance_at
 from .moving import apart, read_apart, settle, settle_nodes, without_places
 from .patterns import kept
 from .patterns.arrangement import Arrangement, form_of
@@ -153,13 +153,16 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
         reading.read_operands()
     if entry.program is not None:
         replays[tuple(entry.signatures[::-1])] = entry
+        if entry.glance is None and hash(tuple(entry.signatures)) in _passed:   # it has come back
+            entry.glance = glance_at(entry.family.outline, entry.program)
+            book.enter(entry.signatures[::-1], entry, entry.glance)
     return entry.program
 
 
 def _passing(reading: Reading) -> Program | None:
     """The program of a graph in shapes that were not met before, where its family has a joint formula."""
     global _latest
-    if _latest is None:
+    if _latest is None or not returns.are_rare():
         return None
     family = _known_family(reading, _latest.family.following())
     if family is None or not family.joints.known:
@@ -170,7 +173,10 @@ def _passing(reading: Reading) -> Program | None:
             return None
     signatures = tuple(reading.signatures)
     shapes = hash(signatures)
-    if shapes in _passed or signatures in family.entries:
+    if shapes in _passed:
+        returns.count_back()
+        return None
+    if signatures in family.entries:
         return None
     program = family.joints.passing(reading.signatures)
     if program is None:
@@ -178,6 +184,7 @@ def _passing(reading: Reading) -> Program | None:
     if len(_passed) >= _PASSED:
         _passed.clear()
     _passed.add(shapes)
+    returns.count_new()
     _latest.following = ref(family.passer)
     _latest.family.following = ref(family)
     _latest = family.passer
@@ -226,6 +233,7 @@ def _plan(entry: Entry, nodes: list[Node]) -> Program:
     family = entry.family
     program = family.joints.program(entry.signatures)
     if program is not None:
+        returns.count_new()
         return program
     plans = family.pattern.plans(entry.signatures) if family.pattern is not None else None
     key, new = None, list[Planned]()
@@ -364,6 +372,7 @@ def clear() -> None:
     book.clear()
     ledger.met.clear()
     newcomers.clear()
+    returns.clear()
     strangers.clear()
     apart.clear()
     _passed.clear()
