@@ -143,7 +143,7 @@ class Tape:
             return b if _is_one(a) else a
         key = function, self.place_of(a), self.place_of(b)
         if key not in self._known:
-            self._known[key] = self._push((*key, None), function(_value(a), _value(b)))
+            self._known[key] = self._push((*key, None), function(value_of(a), value_of(b)))
         return self._known[key]
 
     def decide(self, function: Callable[..., Any], a: Any, b: Any) -> Any:
@@ -152,7 +152,7 @@ class Tape:
             return NotImplemented
         key = function, self.place_of(a), self.place_of(b)
         if key not in self._known:
-            self._known[key] = found = function(_value(a), _value(b))
+            self._known[key] = found = function(value_of(a), value_of(b))
             self._steps.append((*key, found))
             self._results.append(-1)
         return self._known[key]
@@ -162,7 +162,7 @@ class Tape:
         places = tuple(map(self.place_of, arguments))
         key = function, places
         if key not in self._known:
-            value = function(*map(_value, arguments))
+            value = function(*map(value_of, arguments))
             several = len(value) if isinstance(value, tuple) else None
             whole = self._push((function, places, _CALL, several), value)
             if isinstance(value, tuple):    # its parts have the places after its own
@@ -276,7 +276,8 @@ def _is_one(x: Any) -> bool:
     return x.__class__ is int and x == 1
 
 
-def _value(x: Any) -> Any:
+def value_of(x: Any) -> Any:
+    """A number as it was on its tape."""
     return x.value if x.__class__ is Quantity else x
 
 

@@ -15,7 +15,7 @@ from numpy import ndarray
 from ... import dtypes, layouts
 from ...graph.geometry import Geometry, contiguous, dense_like, intern
 from ...graph.operator import Operator, Price, Rows
-from ...graph.strides import dense_strides
+from ...graph.strides import broadcast, dense_strides
 from ...size import Size
 from ...tensor import Tensor, record, record_one, record_pair, record_scaled
 from ...tensor.aliasing.overlap import require_apart
@@ -57,20 +57,24 @@ def operator(name: str, infer: Callable[..., Any], *, compute: Any = None, owns:
 
 def broadcast_shapes(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The common shape of operands, PyTorch's error where there is none."""
-    result: list[int] = list(shapes[0])
-    for shape in shapes[1:]:
-        if len(shape) > len(result):
-            result = [1] * (len(shape) - len(result)) + result
-        shift = len(result) - len(shape)
-        for i in range(len(shape) - 1, -1, -1):  # errors name the last dimension that does not fit
-            n, have = shape[i], result[shift + i]
-            if have == n or n == 1:
-                continue
-            if have != 1:
-                raise RuntimeError(f"The size of tensor a ({have}) must match the size of tensor b ({n}) at "
-                                   f"non-singleton dimension {shift + i}")
-            result[shift + i] = n
-    return tuple(result)
+    found = broadcast(shapes)
+    if found is None:
+        raise _no_common_shape(shapes)
+    return tuple(found)
+
+
+def _no_common_shape(shapes: Sequence[tuple[int, ...]]) -> RuntimeError:
+    """The error names the first operand that does not fit those before it, and its last such dimension."""
+    have = [*shapes[0]]
+    for shape in shapes:
+        found = broadcast((have, shape))
+        if found is None:
+            break
+        have = found
+    a, b, d = next((a, b, d) for d, (a, b) in enumerate(zip(have[::-1], shape[::-1]), 1)
+                   if a != b and 1 not in (a, b))
+    return RuntimeError(f"The size of tensor a ({a}) must match the size of tensor b ({b}) at "
+                        f"non-singleton dimension {max(len(have), len(shape)) - d}")
 
 
 def result_dtype(operands: Sequence[Any]) -> dtypes.dtype:

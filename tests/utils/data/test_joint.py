@@ -179,7 +179,7 @@ def test_same_as_one_by_one(name: str, collate: Any, is_native: bool,
         for a, b in zip(alone, batch, strict=True):
             assert a.dtype == b.dtype and a.shape == b.shape
             # Sums over a whole batch are added up in another order, which the quotient magnifies.
-            np.testing.assert_allclose(a, b, rtol=2e-6, atol=1e-6 if name == "standardized" else 1e-7)
+            np.testing.assert_allclose(a, b, rtol=2e-6, atol=5e-7 if name == "standardized" else 1e-7)
 
 
 @needs_native

@@ -27,7 +27,7 @@ from .book import Book, was_used
 from .execution.dump import dump
 from .execution.joint import Joints
 from .execution.program import Program
-from .glances.glance import Ahead, Glance, glance_at
+from .glances.glance import Ahead, Glance
 from .moving import apart, read_apart, settle, settle_nodes, without_places
 from .patterns import kept
 from .patterns.arrangement import Arrangement, form_of
@@ -153,9 +153,6 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
         reading.read_operands()
     if entry.program is not None:
         replays[tuple(entry.signatures[::-1])] = entry
-        if entry.glance is None and hash(tuple(entry.signatures)) in _passed:   # it has come back
-            entry.glance = glance_at(entry.family.outline, entry.program)
-            book.enter(entry.signatures[::-1], entry, entry.glance)
     return entry.program
 
 

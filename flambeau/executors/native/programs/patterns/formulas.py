@@ -14,7 +14,7 @@ import numpy as np
 from .....graph.node import Signature
 from .....graph.recent import Recent
 from ...plan import Call, Plan, Words
-from ...quantity import Quantity, Tape
+from ...quantity import Quantity, Tape, value_of
 
 # The plan of members on a tape, given those that it was recorded of.
 Record = Callable[[Sequence[Signature], Sequence[Signature]], "Plan | None"]
@@ -90,7 +90,7 @@ class Formula:
 
     def is_of(self, plan: Plan) -> bool:
         """Whether this was recorded of a plan."""
-        return _are_equal(self._with(_value_of), plan)
+        return _are_equal(self._with(value_of), plan)
 
     def on(self, tape: Tape, numbers: Sequence[Quantity]) -> Plan:
         """The plan for numbers that are on another tape."""
@@ -126,11 +126,6 @@ class Formula:
             self._function = self._tape.function((calls, plan.workspace, plan.flops, plan.traffic,
                                                   plan.nanoseconds))
         return self._function(*given)
-
-
-def _value_of(x: Any) -> Any:
-    """A number as it was on its tape."""
-    return x.value if x.__class__ is Quantity else x
 
 
 def _plain(values: Any) -> list[Any]:
