@@ -14,7 +14,7 @@ import pytest
 
 import flambeau
 from flambeau import sources
-from flambeau.executors.native.llvm.compiling import disk, image, notes
+from flambeau.executors.native.llvm.compiling import code, disk, image, notes
 from flambeau.executors.native.llvm.compiling.compiler import linked, object_of
 from flambeau.executors.native.llvm.compiling.machine import machine
 from flambeau.executors.native.products import gemm
@@ -140,3 +140,17 @@ def test_the_cache_stays_within_its_size(tmp_path: Path, monkeypatch: pytest.Mon
     disk.sweep()
     assert sum(p.stat().st_size for p in tmp_path.glob("*/*")) <= 1 << 20
     assert disk.load(f"{39:064x}") == bytes(100_000)
+
+
+def test_other_transformations_make_another_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLAMBEAU_CACHE_DIR", str(tmp_path))
+
+    def entries() -> int:
+        code._functions.clear()
+        functions, _ = code.noted(entries, (object(),), "add", lambda: ("define void @f() { ret void }", None))
+        functions["f"].__index__()
+        return sum(path.is_file() for path in tmp_path.rglob("[0-9a-f]*"))
+
+    assert entries() == entries() == 1
+    monkeypatch.setattr(code, "_transformations", lambda: "others")
+    assert entries() == 2

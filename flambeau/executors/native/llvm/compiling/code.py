@@ -8,6 +8,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from operator import index
+from pathlib import Path
 from typing import Any, ParamSpec, SupportsIndex, cast
 
 from . import builders, disk, dumping, image, notes
@@ -77,11 +78,20 @@ def noted(what: Callable[..., Any], arguments: tuple[Any, ...], title: str,
             return found, facts
     text, facts = write()
     host = machine()
-    entry = disk.key_of(text, host.name, host.features, host.compiler, effort.name)
+    entry = disk.key_of(text, host.name, host.features, host.compiler, effort.name, _transformations())
     found = _functions.get(entry) or _made(text, title, entry, effort)
     if key is not None:
         notes.keep(key, (entry, list(found), facts))
     return found, facts
+
+
+@functools.cache
+def _transformations() -> str:
+    """The file that says what is done to a text: where that changes, objects made before are others."""
+    try:
+        return Path(__file__).with_name("compiler.py").read_text()
+    except OSError:     # in an archive, which is not edited
+        return ""
 
 
 def _made(text: str, title: str, entry: str, effort: Effort) -> Functions:

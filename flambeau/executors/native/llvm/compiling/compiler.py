@@ -56,8 +56,8 @@ def object_of(text: str, name: str, features: str, title: str = "", effort: Effo
     builder = llvm.create_pass_builder(target, tuning)
     passes = _few() if effort == Effort.FEW else builder.getModulePassManager()
     passes.run(module, builder)
-    _dump(text, module, title, target)
     with _loops_as_they_are():
+        _dump(text, module, title, target)
         found: bytes = target.emit_object(module)
     return found
 
@@ -118,4 +118,5 @@ def _dump(text: str, module: Any, title: str, target: Any) -> None:
     name = f"{dumped:04d}_{title}"
     (folder / f"{name}.ll").write_text(text)
     (folder / f"{name}.opt.ll").write_text(str(module))
-    (folder / f"{name}.s").write_text(target.emit_assembly(module))
+    # Of a copy: what is emitted is changed by it, and dumping is to leave the object as it is.
+    (folder / f"{name}.s").write_text(target.emit_assembly(module.clone()))

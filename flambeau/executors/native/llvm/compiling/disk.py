@@ -1,11 +1,11 @@
 """Object code on disk, shared by processes.
 
 Note: the disk cache. An entry is found by what its code depends on: the text it was made from, the CPU's name
-and features, LLVM's version. It is written to a temporary file and renamed, so that a reader sees a whole
-entry or none; a checksum tells a damaged one, which counts as absent. What cannot be written (a full disk, a
-read-only folder) is not written. The temporary file of a process that was killed is deleted by a later one.
-``FLAMBEAU_CACHE_DIR`` is the folder (default ``~/.cache/flambeau/kernels``), ``FLAMBEAU_CACHE_MB`` its size
-(default 256; 0: no cache).
+and features, LLVM's version, what is done to the text. It is written to a temporary file and renamed, so that
+a reader sees a whole entry or none; a checksum tells a damaged one, which counts as absent. What cannot be
+written (a full disk, a read-only folder) is not written. The temporary file of a process that was killed is
+deleted by a later one. ``FLAMBEAU_CACHE_DIR`` is the folder (default ``~/.cache/flambeau/kernels``),
+``FLAMBEAU_CACHE_MB`` its size (default 256; 0: no cache).
 """
 
 from __future__ import annotations
