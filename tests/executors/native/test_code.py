@@ -147,8 +147,8 @@ def test_other_transformations_make_another_object(tmp_path: Path, monkeypatch: 
 
     def entries() -> int:
         code._functions.clear()
-        functions, _ = code.noted(entries, (object(),), "add", lambda: ("define void @f() { ret void }", None))
-        functions["f"].__index__()
+        found, _ = code.noted(entries, (object(),), "add", lambda: ("define void @f() { ret void }", None))
+        found["f"].__index__()
         return sum(path.is_file() for path in tmp_path.rglob("[0-9a-f]*"))
 
     assert entries() == entries() == 1
