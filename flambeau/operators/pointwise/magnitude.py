@@ -224,9 +224,10 @@ def _(ctx: Any, grad: Tensor, input: Tensor, other: Tensor) -> tuple[Tensor, Ten
 # --- bounds -------------------------------------------------------------------------------------------------
 
 def _clamp_kernel(m: Any, input: Any, min: Any, max: Any) -> Any:
+    # Of two equal values the second one is taken: -0.0 is within a bound of 0 and stays what it is.
     if min is None:
-        return m.minimum(input, max)
-    return m.maximum(input, min) if max is None else m.bounded(input, min, max)
+        return m.minimum(max, input)
+    return m.maximum(min, input) if max is None else m.bounded(input, min, max)
 
 
 def _inside(m: Any, input: Any, min: Any, max: Any) -> Any:

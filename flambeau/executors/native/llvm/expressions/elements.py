@@ -93,8 +93,8 @@ def fmin(x: Any, y: Any) -> Expression:
 
 
 def bounded(x: Expression, low: Any, high: Any) -> Expression:
-    """min(max(x, low), high), NaN staying NaN."""
-    return minimum(maximum(x, low), high)
+    """min(max(x, low), high), NaN staying NaN; a zero that is within a bound of 0 keeps its sign."""
+    return minimum(high, maximum(low, x))
 
 
 def between(start: Any, end: Any, weight: Any) -> Expression:
