@@ -35,6 +35,9 @@ def _cumulative_dtype(name: str, input: Tensor, dtype: Any) -> tuple[Tensor, Any
     return converted(input, dtype), dtype
 
 
+_WIDE = {np.dtype(np.float32): np.float64, np.dtype(np.complex64): np.complex128}
+
+
 # --- cumsum -------------------------------------------------------------------------------------------------
 
 
@@ -48,7 +51,7 @@ def CUMSUM(m: Any, input: Any, dim: int, dtype: Any) -> Any:
 def _running_dtype(input: Any, dtype: Any) -> Any:
     """The type of a running sum or product: in single precision it would drift, so it is kept in double
     precision, as PyTorch does."""
-    wide = {np.dtype(np.float32): np.float64, np.dtype(np.complex64): np.complex128}.get(input.dtype)
+    wide = _WIDE.get(input.dtype)
     return wide if dtype.category >= dtypes.FLOATING and wide is not None else arithmetic_dtype(dtype).numpy
 
 
@@ -236,7 +239,7 @@ def LOGCUMSUMEXP(m: Any, input: Any, dim: int) -> Any:
         return input
     if input.dtype.kind == "c":
         return _complex_logcumsumexp(input, dim)
-    return m.logaddexp.accumulate(input, axis=dim)
+    return m.logaddexp.accumulate(input, axis=dim, dtype=_WIDE.get(input.dtype))
 
 
 def _complex_logcumsumexp(x: Any, dim: int) -> Any:
