@@ -48,19 +48,19 @@ def test_geometries_live_while_somebody_holds_them() -> None:
 
 
 def test_rows_that_are_held_stay_while_others_come_and_go() -> None:
-    table = flambeau.arange(5000 * 59).reshape(5000, 59)    # a length that no other test holds
+    table = flambeau.arange(5000 * 613).reshape(5000, 613)    # a length that no other test holds
     held = {k: table[k] for k in range(0, 5000, 97)}
     geometries = {k: row._geometry for k, row in held.items()}
     rows = table._geometry.family.rows
     for k in range(5000):
         row = table[k]
-        assert (row.storage_offset(), row.shape, row._geometry.extent) == (59 * k, (59,), 59 * k + 59)
+        assert (row.storage_offset(), row.shape, row._geometry.extent) == (613 * k, (613,), 613 * k + 613)
         if k % 500 == 0:
             geometry._sweep()
             assert len(rows) <= len(held) + 1
     for k, row in held.items():
         assert row._geometry is geometries[k] is table[k]._geometry
-        assert row.tolist() == [*range(59 * k, 59 * k + 59)]
+        assert row.tolist() == [*range(613 * k, 613 * k + 613)]
     assert len({id(g) for g in geometries.values()}) == len(held)
     del held, geometries, row
     geometry._sweep()
