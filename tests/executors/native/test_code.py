@@ -146,7 +146,7 @@ def test_other_transformations_make_another_object(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("FLAMBEAU_CACHE_DIR", str(tmp_path))
 
     def entries() -> int:
-        code._functions.clear()
+        monkeypatch.setattr(code, "_functions", {})     # as another process begins
         found, _ = code.noted(entries, (object(),), "add", lambda: ("define void @f() { ret void }", None))
         found["f"].__index__()
         return sum(path.is_file() for path in tmp_path.rglob("[0-9a-f]*"))
