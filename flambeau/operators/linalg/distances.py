@@ -77,13 +77,8 @@ def _cdist_geometry(operands: Any, attributes: Any) -> Geometry:
 
 
 @operator("cdist", _cdist_geometry, price=distances)
-def CDIST(m: Any, x1: Any, x2: Any, p: float, by_product: bool) -> Any:
+def CDIST(m: Any, x1: Any, x2: Any, p: float) -> Any:
     """Distances of the rows of (..., P, M) and (..., R, M): (..., P, R)."""
-    if by_product:
-        square = m.matmul(-2 * x1, x2.swapaxes(-1, -2))
-        square += np.einsum("...i,...i->...", x1, x1)[..., None]
-        square += np.einsum("...i,...i->...", x2, x2)[..., None, :]
-        return np.sqrt(np.maximum(square, 0, out=square), out=square)
     rows = x1.shape[-2]
     step = max(1, _BLOCK // max(1, prod(x2.shape) * prod(x1.shape[:-2])))
     parts = [
@@ -94,7 +89,7 @@ def CDIST(m: Any, x1: Any, x2: Any, p: float, by_product: bool) -> Any:
 
 @CDIST.derivative("x1", "x2", keeps="x1 x2 output")
 def _(ctx: Any, grad: Tensor, x1: Tensor, x2: Tensor, output: Tensor) -> Any:
-    p, _ = ctx.attributes
+    p, = ctx.attributes
     if state.enabled or x1.shape[:-2] != x2.shape[:-2]:     # to be differentiated again
         difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
         weighted = grad.unsqueeze(-1) * _towards(difference, output.unsqueeze(-1), p)
@@ -105,6 +100,36 @@ def _(ctx: Any, grad: Tensor, x1: Tensor, x2: Tensor, output: Tensor) -> Any:
         return first, None
     turned = [x.transpose(-2, -1).contiguous() for x in (grad, output)]
     return first, record(CDIST_BACKWARD, (turned[0], x2, x1, turned[1]), (p,))
+
+
+def _of_found(operands: Any, attributes: Any) -> Geometry:
+    found: Geometry = operands[0]
+    return found
+
+
+@operator("distances_by_product", _of_found, grad_name="EuclideanDistBackward0")
+def BY_PRODUCT(m: Any, found: Any, x1: Any, x2: Any) -> Any:
+    """What a product found (..., P, R), as the distances of rows (..., P, M) and (..., R, M)."""
+    return found
+
+
+@BY_PRODUCT.derivative("x1", "x2", keeps="x1 x2 output")
+def _(ctx: Any, grad: Tensor, x1: Tensor, x2: Tensor, output: Tensor) -> Any:
+    where: Any = NAMESPACES["torch"]["where"]
+    share = where(output == 0, 0.0, grad / output)
+    return (x1 * share.sum(-1, keepdim=True) - share @ x2 if ctx.needs[1] else None,
+            x2 * share.sum(-2).unsqueeze(-1) - share.mT @ x1 if ctx.needs[2] else None)
+
+
+def _by_product(x1: Tensor, x2: Tensor) -> Tensor:
+    """Euclidean distances with |x - y|^2 as x^2 - 2 x y + y^2.
+
+    Recorded as what they are made of, but their derivative is not theirs: a root of 0 would have none.
+    """
+    a, b = x1.detach(), x2.detach()
+    square = (-2 * a) @ b.mT + (a * a).sum(-1, keepdim=True) + (b * b).sum(-1).unsqueeze(-2)
+    found = square.clamp_min(0).sqrt()
+    return record(BY_PRODUCT, (found, x1, x2)) if x1.requires_grad or x2.requires_grad else found
 
 
 def _slope(difference: Any, distance: Any, p: float) -> Any:
@@ -175,7 +200,7 @@ def cdist(
         raise not_implemented("cdist", x1.dtype)
     rows = _PRODUCT_MODES[compute_mode]
     by_product = p == 2 and rows is not None and max(x1.shape[-2], x2.shape[-2]) > rows
-    return record_pair(CDIST, x1, x2, (float(p), by_product))
+    return _by_product(x1, x2) if by_product else record_pair(CDIST, x1, x2, (float(p),))
 
 
 # --- pairs of one set ---------------------------------------------------------------------------------------

@@ -69,3 +69,24 @@ def test_other_attributes_get_a_native_form_after_some_that_have_none() -> None:
         with flambeau.config.kernel_times():
             flambeau.cdist(x, x, 1.0).sum().item()
     assert is_native("cdist")
+
+
+@pytest.mark.parametrize("lead", [((), ()), ((3,), (3,)), ((2, 1), (3,))], ids=str)
+def test_by_product(lead: Any) -> None:
+    """Of many rows |x - y|^2 is a product: gradients, and theirs, are those of the differences."""
+    flambeau.manual_seed(0)
+    x, y = (flambeau.randn(*n, rows, 6, dtype=flambeau.float64) for n, rows in zip(lead, (27, 30)))
+    leaves = [v.requires_grad_() for v in (x, y)]
+    found = []
+    for mode in ("use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"):
+        out = flambeau.cdist(*leaves, compute_mode=mode)
+        first = flambeau.autograd.grad(out.sin().sum(), leaves, create_graph=True)
+        found.append((out, *first, *flambeau.autograd.grad(sum((g * g).sum() for g in first), leaves)))
+    for one, other in zip(*found):
+        flambeau.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
+
+
+def test_by_product_of_equal_rows() -> None:
+    x = flambeau.eye(30).requires_grad_()
+    flambeau.cdist(x, x.detach()).diagonal().sum().backward()
+    assert x.grad is not None and bool((x.grad == 0).all())

@@ -71,8 +71,7 @@ def _planned(signature: Signature, first: int, second: int, p: float, pairs: boo
 
 
 def _cdist(signature: Signature) -> Plan | None:
-    p, by_product = signature.attributes
-    return None if by_product else _planned(signature, 0, 1, p, False, False)
+    return _planned(signature, 0, 1, signature.attributes[0], False, False)
 
 
 TEMPLATES: dict[str, Template] = {
