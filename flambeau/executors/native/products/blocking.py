@@ -17,6 +17,7 @@ from .following import Follower
 from .gemm import product_kernel
 from .microkernel import Tile
 from .skinny import ROWS_AHEAD, skinny_kernel, width_of
+from .tiny import SCALARS, Across, rows_at_once, tiny_kernel
 
 PACKED = 1 << 14        # elements of B that a task packs beforehand, at least: 2 microseconds
 READ = 1 << 18          # bytes of B worth a task where there are few rows
@@ -24,6 +25,13 @@ INNER_ROWS = 16         # up to so many rows, B is read where it lies: adjacent 
 INNER_DEPTH = 192       # of at least this size
 OUTER_ROWS = 4          # or along the columns
 PAGE_COLUMNS = 1024     # where B is wide, a task has whole pages
+TINY = 64               # columns and depth of tiny matrices, at most, of which there are
+MANY = 32               # so many at least;
+FEW_DEEP = 16           # the depth of single ones whose rows are taken as such, at most;
+TURNED_ROWS = 4         # rows for which a copy of B pays;
+FEW_COLUMNS = 4         # from so many columns on a vector of them pays,
+FEW_STEPS = 192         # and from so many multiply-adds on one of the depth
+SCALAR = 16             # how much longer an operation takes that is not one of a whole vector
 STORING = 8             # what an element of a result of few columns costs beside its sum, in multiply-adds
 COPYING = 2             # of a vector, and what copying one that is multiplied with many does;
 BROADCASTING = 0.25     # how much more a multiply-add costs that reads an element for a single vector
@@ -110,6 +118,9 @@ class _Blocks(NamedTuple):
     in_place: Rows = Rows.PACKED
 
 
+_NO_BLOCKS = _Blocks(0, 0, 0, 0, 1, 1, _DIRECT)
+
+
 def product_plan(problem: Problem) -> Plan:
     """The plan of a product."""
     m, n, k, _, a, b, _, source, target, compute, epilogue, follower, _ = problem
@@ -118,6 +129,10 @@ def product_plan(problem: Problem) -> Plan:
     if single and epilogue is None and follower is None and a.column == b.row == 1:
         return _dot_plan(problem)
     kind = Kind(source, target, compute, None if epilogue is None else epilogue.code)
+    if n <= TINY and k <= TINY and epilogue is None and follower is None:
+        many = _by_rows(problem)
+        if many.m <= TINY and many.items >= MANY and (row := _tiny_row(many, kind)) is not None:
+            return _tiny_plan(many, kind, row)
     _compile_beside(problem, kind)
     if m <= INNER_ROWS and m <= _few_rows(problem):
         return _skinny_plan(problem, kind, 4 if m > 2 else 2 if m == 2 else 1)
@@ -167,6 +182,47 @@ def _dot_plan(problem: Problem) -> Plan:
              Call(kernels["total"], second, 1)]
     return Plan(calls, workspace=chunks * problem.compute.itemsize, flops=problem.flops,
                 traffic=problem.traffic)
+
+
+def _by_rows(problem: Problem) -> Problem:
+    """A single product of many rows as one for each."""
+    m, a, c = problem.m, problem.a, problem.c
+    if problem.items > 1 or m <= TINY or problem.n > FEW_COLUMNS or problem.k > FEW_DEEP:
+        return problem
+    return problem._replace(m=1, batch=(1, 1, m), a=a._replace(item=(0, 0, a.row)),
+                            c=c._replace(item=(0, 0, c.row)))
+
+
+def _tiny_row(problem: Problem, kind: Kind) -> int | Across | None:
+    """What a row of a tiny result is; None where another kernel is better."""
+    m, n, lanes = problem.m, problem.n, kind.tile.lanes
+    turned = bool(problem.b.column != 1)
+    if n < FEW_COLUMNS or problem.c.column != 1 or (turned and m < TURNED_ROWS):
+        return _exactly(n) if m * n <= SCALARS and m * n * problem.k <= FEW_STEPS else None
+    while lanes >= 2 * n:
+        lanes //= 2
+    vectors = next(count for count in range(1, TINY + 1) if n <= count * lanes)
+    return Across(lanes, vectors, bool(vectors == 1 and n == lanes), turned)
+
+
+def _exactly(extent: int) -> int:
+    """A small extent that is in the code (Note: formulas)."""
+    return next(n for n in range(1, SCALARS + 1) if n == extent)
+
+
+def _tiny_plan(problem: Problem, kind: Kind, row: int | Across) -> Plan:
+    """Many items of few elements each."""
+    words = _words(problem, _NO_BLOCKS, 0)
+    items, flops = problem.items, problem.flops
+    if isinstance(row, Across):
+        rows, slower, depth = rows_at_once(problem.m, row.vectors), SCALAR / row.lanes, 0
+        if row.turned:
+            depth = -(-problem.k // row.lanes) * row.lanes
+        scratch = depth * row.vectors * row.lanes * problem.compute.itemsize
+    else:
+        rows, slower, scratch = _exactly(problem.m), SCALAR, 0
+    call = Call(tiny_kernel(kind, rows, row), words, items, _grain(items, flops * slower), scratch)
+    return Plan([call], flops=flops, traffic=problem.traffic)
 
 
 def _few_rows(problem: Problem) -> int:
