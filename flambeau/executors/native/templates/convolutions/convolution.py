@@ -21,6 +21,7 @@ from ...convolution.winograd import winograd_of
 from ...llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 from ...plan import Plan
 from ..shapes.relaying import plan_by_copies
+from . import covers
 
 _TYPES = (FLOAT32, FLOAT64, FLOAT16, BFLOAT16)
 _WHOLE = (FLOAT32, FLOAT64)     # what is computed is what is stored
@@ -129,6 +130,8 @@ def _forward(signature: Signature) -> Plan | None:
         bias = None
     elif bias.strides[0] != 1 and bias.shape[0] != 1:
         return None
+    if covers.is_whole(x, weight, signature.outputs[0], signature.attributes):
+        return covers.forward_plan(signature, dtype)
     problem = forward_problem(x, weight, signature.outputs[0], signature.attributes)
     volume = _row_major(weight)
     mode = _mode(problem, volume or _beside(problem, weight), dtype, _halved(dtype))
@@ -165,6 +168,8 @@ def _input(signature: Signature) -> Plan | None:
     if dtype is None:
         return None
     grad, weight = signature.geometries
+    if covers.is_whole(signature.outputs[0], weight, grad, signature.attributes[1:]):
+        return covers.input_plan(signature, dtype)
     problem = input_problem(grad, weight, signature.outputs[0], signature.attributes)
     volume = _row_major(weight)
     copies = _copies((grad, weight), signature.outputs[0])
@@ -183,6 +188,8 @@ def _weight(signature: Signature) -> Plan | None:
         return None
     grad, x = signature.geometries
     result = signature.outputs[0]
+    if covers.is_whole(x, result, grad, signature.attributes[1:]):
+        return covers.weight_plan(signature, dtype)
     problem = forward_problem(x, result, grad, signature.attributes[1:])
     halved = _SUMS if min(problem.ins, problem.outs) >= _HALF else 0
     mode = _mode(problem, math.prod(result.shape[2:]), dtype, halved)
