@@ -1,7 +1,7 @@
 """Time the scripts of a folder here under flambeau and under PyTorch, alternately.
 
     python benchmarks/compare.py --oracle PYTHON [--folder workloads] [--rounds 5] [--compile] [--jax PYTHON]
-    [--others 1] [--markdown FILE] [--plot FILE] [NAME ...]
+    [--others 1] [--cold] [--markdown FILE] [--plot FILE] [NAME ...]
 
 ``--folder``: ``workloads``, which flambeau's speed is developed on, or ``everyday``, small programs of many
 kinds that it is only checked on. ``--oracle``: a Python that has PyTorch. Each script runs ``--rounds``
@@ -9,7 +9,9 @@ times under each, one after the other, since the machine's speed changes from mi
 taken side by side mean anything. A ratio is the median over the rounds of flambeau's figure divided by
 PyTorch's; below 1 flambeau is faster, or smaller. ``--compile`` also runs each script with its models
 passed through ``torch.compile``, ``--jax`` (a Python that has JAX) its port in ``benchmarks/jax_workloads``,
-if there is one, in the first ``--others`` rounds; their steps are compared with PyTorch's too.
+if there is one, in the first ``--others`` rounds; their steps are compared with PyTorch's too. ``--cold``
+also runs each script, in as many rounds, as a first process does that finds no kernel on disk: seconds of its
+first step, and the time of the whole process, imports included, divided by that of PyTorch's.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +32,7 @@ WORKLOADS = HERE / "workloads"
 PORTS = HERE / "jax_workloads"
 # What else a script's step is compared with PyTorch's in, and the table's words for it.
 OTHERS = {"compiled": "torch.compile, step", "jax": "JAX, step"}
+COLD = {"cold_first": "first step, empty cache, s", "cold_process": "process, empty cache"}
 FIGURES = {"median_ms": "step", "first_ms": "first step", "total_s": "whole script", "peak_mb": "peak memory"}
 # PyTorch compiles models, not steps: every module that a script has at its top level is passed through it.
 COMPILED = """
@@ -48,6 +53,7 @@ runpy.run_path({script!r}, run_name="__main__")
 
 def measure(command: list[str], timeout: float, environment: dict[str, str]) -> dict[str, Any]:
     """Run a script; its figures, or ``{"error": ...}``."""
+    began = time.perf_counter()
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment)
     except subprocess.TimeoutExpired:
@@ -55,7 +61,7 @@ def measure(command: list[str], timeout: float, environment: dict[str, str]) -> 
     for line in reversed(done.stdout.splitlines()):
         if line.startswith("{"):
             found: dict[str, Any] = json.loads(line)
-            return found
+            return found | {"process_s": time.perf_counter() - began}
     return {"error": ((done.stderr or done.stdout).strip().splitlines()
                       or [f"exit {done.returncode}"])[-1][:100]}
 
@@ -76,12 +82,16 @@ def compare(script: Path, options: argparse.Namespace) -> dict[str, Any]:
     if options.jax and port.exists():
         commands["jax"] = [options.jax, str(port)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(HERE.parent), str(WORKLOADS)))}
+    if options.cold:
+        commands["cold"] = commands["flambeau"]
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in commands}
     for turn in range(options.rounds):
         for name, command in commands.items():
-            if name in OTHERS and turn >= options.others:
+            if name not in ("flambeau", "pytorch") and turn >= options.others:
                 continue
-            figures = measure(command, options.timeout, environment)
+            with tempfile.TemporaryDirectory() as empty:
+                own = {**environment, "FLAMBEAU_CACHE_DIR": empty} if name == "cold" else environment
+                figures = measure(command, options.timeout, own)
             if "error" in figures and name not in OTHERS:
                 return {"error": f"{name}: {figures['error']}"}
             found[name].append(figures)
@@ -94,12 +104,17 @@ def compare(script: Path, options: argparse.Namespace) -> dict[str, Any]:
         ratios = [c["median_ms"] / b["median_ms"] for c, b in zip(found.get(name, []), found["pytorch"])
                   if "error" not in c]
         row[name] = statistics.median(ratios) if ratios else None
+    if options.cold:
+        row["cold_first"] = statistics.median(a["first_ms"] / 1e3 for a in found["cold"])
+        row["cold_process"] = statistics.median(a["process_s"] / b["process_s"]
+                                                for a, b in zip(found["cold"], found["pytorch"]))
     return row
 
 
 def markdown(table: dict[str, dict[str, Any]], others: list[str]) -> str:
     """The table of a report."""
-    head = ["workload", "PyTorch, ms a step", *FIGURES.values(), *[OTHERS[name] for name in others]]
+    names = OTHERS | COLD
+    head = ["workload", "PyTorch, ms a step", *FIGURES.values(), *[names[name] for name in others]]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for name, row in table.items():
         if "error" in row:
@@ -140,6 +155,7 @@ def main() -> int:
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--jax")
     parser.add_argument("--others", type=int, default=1)
+    parser.add_argument("--cold", action="store_true")
     parser.add_argument("--markdown")
     parser.add_argument("--plot")
     parser.add_argument("names", nargs="*")
@@ -151,7 +167,8 @@ def main() -> int:
         row = table[script.stem] = compare(script, options)
         print(script.stem, row.get("error") or {k: round(v, 3) if isinstance(v, float) else v
                                                 for k, v in row.items()}, flush=True)
-    text = markdown(table, [*["compiled"] * options.compile, *["jax"] * bool(options.jax)])
+    others = [*["compiled"] * options.compile, *["jax"] * bool(options.jax), *list(COLD) * options.cold]
+    text = markdown(table, others)
     print("\n" + text)
     for path in filter(None, (options.markdown, options.plot)):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
