@@ -77,14 +77,6 @@ def test_batches_that_broadcast(kernels: list[Any]) -> None:
     assert len(kernels) >= 3
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_many_rows_of_one_matrix(layout: str, kernels: list[Any]) -> None:
-    for n, k in ((3, 3), (4, 16), (1, 2)):
-        points, turn = LAYOUTS[layout](1, 500, k, flambeau.float32)[0], _items(1, n, k, flambeau.float32)[0]
-        check(lambda p, t: p @ t.T, (points, turn), "mm", 1e-4)
-    assert kernels
-
-
 def test_few_kernels_for_many_shapes() -> None:
     """Rows and columns of any number: a handful is compiled."""
     kind, forms, k = Kind(FLOAT32, FLOAT32, FLOAT32), set(), 8

@@ -25,9 +25,8 @@ INNER_ROWS = 16         # up to so many rows, B is read where it lies: adjacent 
 INNER_DEPTH = 192       # of at least this size
 OUTER_ROWS = 4          # or along the columns
 PAGE_COLUMNS = 1024     # where B is wide, a task has whole pages
-TINY = 64               # columns and depth of tiny matrices, at most, of which there are
+TINY = 64               # rows, columns and depth of tiny matrices, at most, of which there are
 MANY = 32               # so many at least;
-FEW_DEEP = 16           # the depth of single ones whose rows are taken as such, at most;
 TURNED_ROWS = 4         # rows for which a copy of B pays;
 FEW_COLUMNS = 4         # from so many columns on a vector of them pays,
 FEW_STEPS = 192         # and from so many multiply-adds on one of the depth
@@ -129,10 +128,9 @@ def product_plan(problem: Problem) -> Plan:
     if single and epilogue is None and follower is None and a.column == b.row == 1:
         return _dot_plan(problem)
     kind = Kind(source, target, compute, None if epilogue is None else epilogue.code)
-    if n <= TINY and k <= TINY and epilogue is None and follower is None:
-        many = _by_rows(problem)
-        if many.m <= TINY and many.items >= MANY and (row := _tiny_row(many, kind)) is not None:
-            return _tiny_plan(many, kind, row)
+    if items >= MANY and m <= TINY and n <= TINY and k <= TINY and epilogue is None \
+            and (row := _tiny_row(problem, kind)) is not None:
+        return _tiny_plan(problem, kind, row)
     _compile_beside(problem, kind)
     if m <= INNER_ROWS and m <= _few_rows(problem):
         return _skinny_plan(problem, kind, 4 if m > 2 else 2 if m == 2 else 1)
@@ -182,15 +180,6 @@ def _dot_plan(problem: Problem) -> Plan:
              Call(kernels["total"], second, 1)]
     return Plan(calls, workspace=chunks * problem.compute.itemsize, flops=problem.flops,
                 traffic=problem.traffic)
-
-
-def _by_rows(problem: Problem) -> Problem:
-    """A single product of many rows as one for each."""
-    m, a, c = problem.m, problem.a, problem.c
-    if problem.items > 1 or m <= TINY or problem.n > FEW_COLUMNS or problem.k > FEW_DEEP:
-        return problem
-    return problem._replace(m=1, batch=(1, 1, m), a=a._replace(item=(0, 0, a.row)),
-                            c=c._replace(item=(0, 0, c.row)))
 
 
 def _tiny_row(problem: Problem, kind: Kind) -> int | Across | None:
