@@ -24,7 +24,7 @@ from .programs.known import Entry, book, is_strange, moved, program_of, replays
 from .programs.moving import settle_nodes
 from .programs.patterns.outline import Reading
 from .programs.pieces import LARGE, lengths, strangers
-from .tiers import LARGEST, newcomers, returns
+from .tiers import LARGEST, newcomers
 
 
 def run(nodes: list[Node], forced: bool = True) -> list[Node]:
@@ -124,7 +124,7 @@ def _replay(entry: Entry, pending: list[Node], live: list[Node],
     failed = entry.program.run(live, flat, arrays)
     if entry.glance is None:
         newcomers.returned(site)
-        returns.count_back()
+        entry.family.returns.count_back()
         entry.glance = glance_at(outline, entry.program)
         book.enter(entry.signatures[::-1], entry, entry.glance)
         while on_return:

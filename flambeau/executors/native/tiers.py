@@ -36,7 +36,7 @@ _MET = 50_000               # graphs that are known to have come
 # the last one are remembered together (known.py).
 LARGEST = 16_000
 _TOGETHER = 2       # prices that shapes which never come again pay before one of them is bought a program
-_LATELY, _RARE = 192, 8     # shapes from which it is told whether they come back, and of how many one does
+_LATELY, _RARE = 8, 8     # shapes from which it is told whether they come back, and of how many one does
 _MISSED, _CAME_BACK = 3, 4      # by how much a newcomer and its return change what is expected of its line,
 _EXPECTED, _MOST = 5, 8         # from where on the next newcomer there is bought; the most
 
@@ -176,7 +176,7 @@ class Newcomers:
 
 
 class Returns:
-    """Whether new shapes of graphs that have a joint formula come back, as far as one can tell.
+    """Whether new shapes of a family of graphs that has a joint formula come back, as far as one can tell.
 
     Where few of the latest did, their programs are not kept (Note: passing programs).
     """
@@ -197,10 +197,6 @@ class Returns:
     def are_rare(self) -> bool:
         """Whether what is new most likely does not come back."""
         return self._new >= _LATELY and self._back * _RARE < self._new
-
-    def clear(self) -> None:
-        """Forget all."""
-        self._new = self._back = 0
 
 
 def _operators(forms: Iterable[int]) -> int:
@@ -229,4 +225,3 @@ def _price(signature: Signature) -> float:
 
 ledger = Ledger()
 newcomers = Newcomers()
-returns = Returns()

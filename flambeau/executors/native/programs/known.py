@@ -22,7 +22,7 @@ from weakref import ref
 from ....graph.node import Node, Signature
 from ...measure import ran
 from ..llvm.compiling import code
-from ..tiers import Rent, ledger, newcomers, returns
+from ..tiers import Rent, Returns, ledger, newcomers
 from .book import Book, was_used
 from .execution.dump import dump
 from .execution.joint import Joints
@@ -50,11 +50,12 @@ class Family:
     """Graphs that differ in shapes alone: what they share, and each of them by its signatures.
 
     ``following``: the family of the graph that came after the latest one of them. ``moves``: whether some
-    differ in where their operands lie alone (Note: moving operands).
+    differ in where their operands lie alone (Note: moving operands). ``passed``: whether one ran without an
+    entry of its own since it was last considered whether to forget the family's.
     """
 
-    __slots__ = ("key", "outline", "pattern", "arrangements", "joints", "entries", "rent", "following",
-                 "moves", "placeless", "passer", "__weakref__")
+    __slots__ = ("key", "outline", "pattern", "arrangements", "joints", "entries", "rent", "returns",
+                 "following", "moves", "placeless", "passer", "passed", "__weakref__")
 
     def __init__(self, key: tuple[Any, ...], outline: Outline) -> None:
         self.key = key
@@ -64,11 +65,13 @@ class Family:
         self.joints = Joints()
         self.entries: dict[tuple[Any, ...], Entry] = {}
         self.rent = Rent(ledger.spent_on(outline.forms))
+        self.returns = Returns()
         self.following: Callable[[], Family | None] = _nothing
         self.moves = False
         # What graphs were except for the places of their operands, once one read a part of a leaf.
         self.placeless: set[int] | None = None
         self.passer = Entry(self, [])   # stands for shapes without an entry (Note: passing programs)
+        self.passed = False
 
 
 class Entry:
@@ -118,13 +121,15 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
     if expected is not None and expected.signatures == reading.signatures \
             and expected.family.outline.fits(reading.counts, nodes, reading.flat):
         entry = expected
-    elif (program := _passing(reading)) is not None:
-        return program
-    elif not at_once and ledger.is_first(reading.forms(), nodes) and not ledger.buys_at_once(nodes) \
-            and not (at_once := newcomers.will_return(nodes[0].site, reading.signatures)):
-        return None
     else:
-        entry = _find(reading, _latest.family.following() if _latest is not None else None)
+        family = _known_family(reading, _latest.family.following() if _latest is not None else None)
+        if family is not None and (program := _passing(family, reading)) is not None:
+            return program
+        if family is None and not at_once and ledger.is_first(reading.forms(), nodes) \
+                and not ledger.buys_at_once(nodes) \
+                and not (at_once := newcomers.will_return(nodes[0].site, reading.signatures)):
+            return None
+        entry = _find(reading, family)
         if _latest is not None:
             _latest.following = ref(entry)
             _latest.family.following = ref(entry.family)
@@ -156,13 +161,10 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
     return entry.program
 
 
-def _passing(reading: Reading) -> Program | None:
+def _passing(family: Family, reading: Reading) -> Program | None:
     """The program of a graph in shapes that were not met before, where its family has a joint formula."""
     global _latest
-    if _latest is None or not returns.are_rare():
-        return None
-    family = _known_family(reading, _latest.family.following())
-    if family is None or not family.joints.known:
+    if _latest is None or not family.joints.known or not family.returns.are_rare():
         return None
     if family.moves:
         settle(reading)
@@ -171,7 +173,7 @@ def _passing(reading: Reading) -> Program | None:
     signatures = tuple(reading.signatures)
     shapes = hash(signatures)
     if shapes in _passed:
-        returns.count_back()
+        family.returns.count_back()
         return None
     if signatures in family.entries:
         return None
@@ -181,7 +183,8 @@ def _passing(reading: Reading) -> Program | None:
     if len(_passed) >= _PASSED:
         _passed.clear()
     _passed.add(shapes)
-    returns.count_new()
+    family.passed = True
+    family.returns.count_new()
     _latest.following = ref(family.passer)
     _latest.family.following = ref(family)
     _latest = family.passer
@@ -208,10 +211,11 @@ def is_strange(reading: Reading) -> bool:
     """Whether a large graph is to be cut, as it hardly comes back (Note: pieces)."""
     expected = _latest.following() if _latest is not None else None
     as_expected = expected is not None and expected.signatures == reading.signatures
-    if as_expected or ledger.has_met(forms := reading.forms()):
+    forms = reading.forms()
+    if as_expected or (ledger.has_met(forms) and not strangers.are_of_many_kinds(forms)):
         strangers.count_known()
         return False
-    return strangers.take(forms)
+    return strangers.take(forms, reading.signatures)
 
 
 @contextmanager
@@ -230,7 +234,7 @@ def _plan(entry: Entry, nodes: list[Node]) -> Program:
     family = entry.family
     program = family.joints.program(entry.signatures)
     if program is not None:
-        returns.count_new()
+        family.returns.count_new()
         return program
     plans = family.pattern.plans(entry.signatures) if family.pattern is not None else None
     key, new = None, list[Planned]()
@@ -273,14 +277,15 @@ def _arrangement(family: Family, plans: Plans) -> Arrangement:
     return found
 
 
-def _find(reading: Reading, expected: Family | None) -> Entry:
-    """The entry of a graph; most likely one of the family that is expected."""
+def _find(reading: Reading, known: Family | None) -> Entry:
+    """The entry of a graph, of this family if it is known."""
     global _remembered
-    family = _family(reading, expected)
+    family = known or _made(reading)
     if family.moves or _only_places_differ(family, reading):
         family.moves = True
         settle(reading)
-        family = _family(reading, family)   # what was one leaf may be several now
+        # What was one leaf may be several now.
+        family = _known_family(reading, family) or _made(reading)
         family.moves = True
         if family.key not in _families and len(_alike.get(family.key[:2], ())) >= _CHANCES:
             read_apart(reading.signatures)
@@ -326,25 +331,28 @@ def _known_family(reading: Reading, expected: Family | None) -> Family | None:
     return None
 
 
-def _family(reading: Reading, expected: Family | None) -> Family:
-    known = _known_family(reading, expected)
-    if known is not None:
-        return known
+def _made(reading: Reading) -> Family:
+    """The family of a graph of which none is known."""
     outline = Outline(reading)
     key = outline.key()
     return _families.get(key) or Family(key, outline)
 
 
 def _make_room() -> None:
-    """Forget the oldest graphs; one that came since this was last considered gets a second chance."""
+    """Forget the oldest graphs; one that came since this was last considered gets a second chance.
+
+    So does the last one of a family of which others passed: with it, their formulas would be forgotten.
+    """
     global _remembered
     while _remembered > _LIMIT and _entries:
         entry = _entries.popleft()
-        if entry.used or (entry.glance is not None and was_used(entry.glance)):
+        family, signatures = entry.family, tuple(entry.signatures)
+        keeps_family = family.passed and len(family.entries) == 1
+        if entry.used or keeps_family or (entry.glance is not None and was_used(entry.glance)):
             entry.used = False
+            family.passed = family.passed and not keeps_family
             _entries.append(entry)
             continue
-        family, signatures = entry.family, tuple(entry.signatures)
         _remembered -= len(signatures)
         recorded = signatures[::-1]
         if replays.get(recorded) is entry:
@@ -369,7 +377,6 @@ def clear() -> None:
     book.clear()
     ledger.met.clear()
     newcomers.clear()
-    returns.clear()
     strangers.clear()
     apart.clear()
     _passed.clear()
