@@ -124,7 +124,6 @@ def _replay(entry: Entry, pending: list[Node], live: list[Node],
     failed = entry.program.run(live, flat, arrays)
     if entry.glance is None:
         newcomers.returned(site)
-        entry.family.returns.count_back()
         entry.glance = glance_at(outline, entry.program)
         book.enter(entry.signatures[::-1], entry, entry.glance)
         while on_return:

@@ -27,6 +27,7 @@ PLANNED = 150e3             # to make a program of any size,
 PLANNED_NODE = 20e3         # and of it one node's part
 SHAPED = 100e3              # the same, where a program for other shapes is there
 SHAPED_NODE = 10e3
+FORMULA = 60e3              # the same, where all of it follows from a joint formula
 OPERATOR = 8e3              # to interpret one operator
 BYTE = 0.4                  # for each byte of its result
 
@@ -36,7 +37,6 @@ _MET = 50_000               # graphs that are known to have come
 # the last one are remembered together (known.py).
 LARGEST = 16_000
 _TOGETHER = 2       # prices that shapes which never come again pay before one of them is bought a program
-_LATELY, _RARE = 8, 8     # shapes from which it is told whether they come back, and of how many one does
 _MISSED, _CAME_BACK = 3, 4      # by how much a newcomer and its return change what is expected of its line,
 _EXPECTED, _MOST = 5, 8         # from where on the next newcomer there is bought; the most
 
@@ -108,13 +108,19 @@ class Ledger:
         """Whether the program of a graph that comes for the first time is made."""
         return interpreted(nodes) > PLANNED + PLANNED_NODE * len(nodes)
 
-    def buys(self, rent: Rent, common: Rent, nodes: list[Node], has_pattern: bool) -> bool:
+    def lets_pass(self, nodes: list[Node]) -> bool:
+        """Whether a program by formula, for shapes that are new, takes less than to interpret them."""
+        return interpreted(nodes, FORMULA) > FORMULA
+
+    def buys(self, rent: Rent, common: Rent, nodes: list[Node], has_pattern: bool, has_formula: bool) -> bool:
         """Whether the program of a graph is made now; else its interpretation is put on the bill.
 
         ``common``: what graphs cost that differ from it in their shapes alone; one of them has a program
-        where it ``has_pattern``. So shapes that never come again (a sequence that grows) pay together for
-        what they share, which are formulas, too.
+        where it ``has_pattern``, and others may follow from a joint formula. So shapes that never come again
+        (a sequence that grows) pay together for what they share, which are formulas, too.
         """
+        if has_formula and self.lets_pass(nodes):
+            return True
         enough = SHAPED + SHAPED_NODE * len(nodes)
         shared = _TOGETHER * enough if has_pattern else PLANNED + PLANNED_NODE * len(nodes)
         cost = interpreted(nodes, shared)
@@ -173,30 +179,6 @@ class Newcomers:
         self._expected.clear()
         self._open.clear()
         self._latest.clear()
-
-
-class Returns:
-    """Whether new shapes of a family of graphs that has a joint formula come back, as far as one can tell.
-
-    Where few of the latest did, their programs are not kept (Note: passing programs).
-    """
-
-    def __init__(self) -> None:
-        self._new = self._back = 0
-
-    def count_new(self) -> None:
-        """Shapes came that had not been met."""
-        self._new += 1
-        if self._new >= 2 * _LATELY:
-            self._new, self._back = self._new // 2, self._back // 2
-
-    def count_back(self) -> None:
-        """Shapes came for the second time."""
-        self._back += 1
-
-    def are_rare(self) -> bool:
-        """Whether what is new most likely does not come back."""
-        return self._new >= _LATELY and self._back * _RARE < self._new
 
 
 def _operators(forms: Iterable[int]) -> int:

@@ -94,6 +94,29 @@ def test_more_graphs_than_are_remembered_stay_in_pieces(monkeypatch: pytest.Monk
     assert found.count("native") + found.count("native, pieces") == 12
 
 
+def _parts(counts: list[int]) -> str:
+    """Who computes a loss of several parts of so many rows each, of which there may be none or one."""
+    x = torch.linspace(-1, 1, 60).reshape(10, 6)
+    weight = torch.linspace(0, 1, 6).requires_grad_()
+    losses = []
+    for count in counts:
+        part = torch.tanh(x[:count] * weight + 1).exp().cumsum(0)
+        losses.append((part * part).sum() + part.sigmoid().sum())
+    sum(losses).backward()
+    assert weight.grad is not None
+    weight.grad.tolist()
+    return looks[-1].tier
+
+
+@pytest.mark.usefixtures("_late")
+def test_graphs_of_many_kinds_of_extents_are_cut_and_others_are_not() -> None:
+    few = [_parts([k % 2, 5, 3 + k % 3, 4, 2, 3]) for k in range(40)]
+    assert not any("pieces" in tier for tier in few)
+    generator = random.Random(0)
+    many = [_parts([generator.randrange(4) for _ in range(6)]) for _ in range(60)]
+    assert all("pieces" in tier for tier in many[20:])
+
+
 @pytest.mark.usefixtures("_late")
 def test_few_new_graphs_are_not_cut() -> None:
     for seed in range(5):

@@ -72,8 +72,7 @@ def test_shapes_that_are_cheap_to_interpret_are_seldom_bought(monkeypatch: pytes
     assert found[4] and 4 < sum(found[5:]) < 16
 
 
-def test_shapes_that_do_not_come_back_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiers, "_LATELY", 16)
+def test_shapes_pass_until_they_come_back() -> None:
     found = _bought([*range(400, 440), *range(3, 40)])
     count = len(known._entries)
     assert all(found[39:]) and count < 40 and known._latest is not None and not known._latest.signatures

@@ -22,7 +22,7 @@ from weakref import ref
 from ....graph.node import Node, Signature
 from ...measure import ran
 from ..llvm.compiling import code
-from ..tiers import Rent, Returns, ledger, newcomers
+from ..tiers import Rent, ledger, newcomers
 from .book import Book, was_used
 from .execution.dump import dump
 from .execution.joint import Joints
@@ -54,8 +54,8 @@ class Family:
     entry of its own since it was last considered whether to forget the family's.
     """
 
-    __slots__ = ("key", "outline", "pattern", "arrangements", "joints", "entries", "rent", "returns",
-                 "following", "moves", "placeless", "passer", "passed", "__weakref__")
+    __slots__ = ("key", "outline", "pattern", "arrangements", "joints", "entries", "rent", "following",
+                 "moves", "placeless", "passer", "passed", "__weakref__")
 
     def __init__(self, key: tuple[Any, ...], outline: Outline) -> None:
         self.key = key
@@ -65,7 +65,6 @@ class Family:
         self.joints = Joints()
         self.entries: dict[tuple[Any, ...], Entry] = {}
         self.rent = Rent(ledger.spent_on(outline.forms))
-        self.returns = Returns()
         self.following: Callable[[], Family | None] = _nothing
         self.moves = False
         # What graphs were except for the places of their operands, once one read a part of a leaf.
@@ -123,7 +122,8 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
         entry = expected
     else:
         family = _known_family(reading, _latest.family.following() if _latest is not None else None)
-        if family is not None and (program := _passing(family, reading)) is not None:
+        if family is not None and family.joints.known and ledger.lets_pass(nodes) \
+                and (program := _passing(family, reading)) is not None:
             return program
         if family is None and not at_once and ledger.is_first(reading.forms(), nodes) \
                 and not ledger.buys_at_once(nodes) \
@@ -137,7 +137,7 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
     _latest = entry
     if entry.program is None and entry.native \
             and (at_once or ledger.buys(entry.rent, entry.family.rent, nodes,
-                                        entry.family.pattern is not None)
+                                        entry.family.pattern is not None, bool(entry.family.joints.known))
                  or newcomers.will_stay(nodes[0].site, reading.signatures)):
         reading.flat.clear()    # planning asks who refers to a node
         if entry.family.pattern is None:
@@ -162,9 +162,9 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
 
 
 def _passing(family: Family, reading: Reading) -> Program | None:
-    """The program of a graph in shapes that were not met before, where its family has a joint formula."""
+    """The program of a graph in shapes that were not met before, by a joint formula of its family."""
     global _latest
-    if _latest is None or not family.joints.known or not family.returns.are_rare():
+    if _latest is None:
         return None
     if family.moves:
         settle(reading)
@@ -172,10 +172,7 @@ def _passing(family: Family, reading: Reading) -> Program | None:
             return None
     signatures = tuple(reading.signatures)
     shapes = hash(signatures)
-    if shapes in _passed:
-        family.returns.count_back()
-        return None
-    if signatures in family.entries:
+    if shapes in _passed or signatures in family.entries:
         return None
     program = family.joints.passing(reading.signatures)
     if program is None:
@@ -184,7 +181,6 @@ def _passing(family: Family, reading: Reading) -> Program | None:
         _passed.clear()
     _passed.add(shapes)
     family.passed = True
-    family.returns.count_new()
     _latest.following = ref(family.passer)
     _latest.family.following = ref(family)
     _latest = family.passer
@@ -234,7 +230,6 @@ def _plan(entry: Entry, nodes: list[Node]) -> Program:
     family = entry.family
     program = family.joints.program(entry.signatures)
     if program is not None:
-        family.returns.count_new()
         return program
     plans = family.pattern.plans(entry.signatures) if family.pattern is not None else None
     key, new = None, list[Planned]()

@@ -8,8 +8,8 @@ program once it has come back often enough. Where to cut follows from the operat
 content-defined chunking finds the equal parts of files: of some places in a row the one whose neighbourhood
 has the smallest hash. So a loop is cut in the same phase of its rounds, whatever came before it.
 
-So are graphs of operators that came before in the same order, once they came in several kinds: a kind is which
-extents are 0, which 1 and which more (of how many boxes each of several images has). Which of these it is, is
+So are graphs of operators that came before in the same order, once they came in several kinds: a kind is
+which extents are 0, which 1 and which more (of how many boxes each of several images has). Which it is, is
 another choice each time, too, and few of the choices concern any one piece. Only those that come back in all
 their shapes are treated as others are then.
 """
@@ -23,7 +23,7 @@ from ....graph.node import Signature, operations
 LARGE = 72              # nodes of a graph that is worth cutting
 SHORTEST, LONGEST = 12, 36      # nodes of a piece
 _NEIGHBOURS = 6         # operators whose order decides
-_ENOUGH = 8             # large graphs that had not come before, after which they are cut; so many kinds of one
+_ENOUGH = 8             # large graphs that had not come before, or kinds of one, after which they are cut
 _WORTH = 20             # times that a graph comes in pieces before it is treated as others are,
 _ROOM = 20_000          # as long as all these have not more nodes: programs of more of them would not stay
 _REMEMBERED = 10_000    # graphs that came in pieces

@@ -16,6 +16,7 @@ from ....graph.recent import Recent
 from ...interpreter import half_complex
 from ..llvm.emitter import Unsupported
 from ..plan import Plan, Template
+from .nothing import is_about_nothing, of_nothing
 
 # The operators whose templates each module holds.
 _OPERATORS: dict[str, tuple[str, ...]] = {
@@ -80,12 +81,13 @@ def plan_of(signature: Signature) -> Plan | None:
 
 def make(signature: Signature) -> Plan | None:
     """``plan_of``, not remembered."""
+    if signature.on_meta or half_complex.present(signature):
+        return None
     name = signature.operator.name
     table = _tables.get(name) or _found(name)
-    if table is None or signature.on_meta or half_complex.present(signature):
-        return None
     try:
-        return table[name](signature)
+        plan = table[name](signature) if table is not None else None
+        return of_nothing(signature) if plan is None and is_about_nothing(signature) else plan
     except Unsupported:
         return None
 
