@@ -40,7 +40,8 @@ from .runtime import runtime
 _LIMIT = 50_000     # nodes in all graphs that are remembered
 _ARRANGEMENTS = 16  # of one family
 _CHANCES = 3        # families that differ in which parts are the same, before none is taken for another
-_PASSED = 1 << 14   # graphs that came once in shapes without an entry
+_PASSED = 1 << 14   # graphs that came in shapes without an entry,
+_PASSES = 4         # and how often they do: an entry, its program and its glance cost as much as passing so often
 _PLACELESS = 4096   # graphs of one family that are compared with the next one
 _signature = attrgetter("signature")
 _log = logging.getLogger("flambeau")
@@ -105,7 +106,7 @@ _entries: deque[Entry] = deque()    # of all families
 # Those that have programs, by signatures in the order of recording: of several, the latest.
 replays: dict[tuple[Signature, ...], Entry] = {}
 book: Book[Entry] = Book()
-_passed: set[int] = set()
+_passed: dict[int, int] = {}
 _latest: Entry | None = None
 _remembered = 0
 
@@ -162,7 +163,7 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
 
 
 def _passing(family: Family, reading: Reading) -> Program | None:
-    """The program of a graph in shapes that were not met before, by a joint formula of its family."""
+    """The program of a graph in shapes that came seldom, by a joint formula of its family."""
     global _latest
     if _latest is None:
         return None
@@ -172,14 +173,15 @@ def _passing(family: Family, reading: Reading) -> Program | None:
             return None
     signatures = tuple(reading.signatures)
     shapes = hash(signatures)
-    if shapes in _passed or signatures in family.entries:
+    comings = _passed.get(shapes, 0)
+    if comings >= _PASSES or signatures in family.entries:
         return None
     program = family.joints.passing(reading.signatures)
     if program is None:
         return None
     if len(_passed) >= _PASSED:
         _passed.clear()
-    _passed.add(shapes)
+    _passed[shapes] = comings + 1
     family.passed = True
     _latest.following = ref(family.passer)
     _latest.family.following = ref(family)

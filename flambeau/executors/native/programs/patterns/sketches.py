@@ -172,36 +172,36 @@ class Own(NamedTuple):
 
 
 class Part:
-    """Some of a sketch's members, from whose geometries its numbers are read.
+    """Some of a sketch's members, from whose integers its numbers are read.
 
     Those alone that vary, mostly: the others are the same signatures as ever. ``which``: of all their
     geometries, which of the distinct ones they are; ``lengths``: how many integers these have; ``values``: of
     each of these what it is in all shapes.
     """
 
-    __slots__ = ("which", "lengths", "values", "_facts", "_of", "_alike", "_plainly", "_first", "_which",
-                 "_constants", "_values", "_classes")
+    __slots__ = ("which", "lengths", "values", "_of", "_alike", "_plainly", "_kinds", "_count", "_constants",
+                 "_values", "_classes")
 
     def __init__(self, members: list[int], shapes: Sequence[Sequence[Signature]]) -> None:
         self._of = taking(members)
         own = [*map(self._of, shapes)]
         geometries = [*map(_geometries, own)]
         self._plainly = not any(_varies(x) for s in own[-1] for x in s.attributes)
-        self._alike = self._common(own[-1])
+        self._alike, self._kinds = self._common(own[-1]), _attribute_kinds(own[-1])
         known: dict[Any, int] = {}
         self.which = [known.setdefault(each, len(known)) for each in zip(*geometries)]
-        self._first = taking([self.which.index(k) for k in range(len(known))])
-        self._which = taking(self.which)
-        self._facts = [*map(_facts, self._first(geometries[-1]))]
-        self.lengths = [len(_integers([g])) for g in self._first(geometries[-1])]
-        self.values = list(zip(*[_integers(self._first(each)) for each in geometries]))
+        first = taking([self.which.index(k) for k in range(len(known))])
+        self.lengths = [len(_integers([g])) for g in first(geometries[-1])]
+        self.values = list(zip(*[_integers(first(each)) for each in geometries]))
 
     def number(self, place: dict[tuple[int, ...], int], constants: list[int]) -> list[int]:
-        """Of all integers which number they are, by their places: the constants come first."""
+        """Of the distinct geometries' integers which number they are, by their places: constants come first."""
         classes = [place[values] for values in self.values]
+        starts = [*accumulate(self.lengths, initial=0)]
+        all_of = [c for kind in self.which for c in classes[starts[kind]:starts[kind + 1]]]
         self._constants = constants
-        self._values = taking([classes.index(k) for k in range(len(constants), len(place))])
-        self._classes = taking(classes)
+        self._values = taking([all_of.index(k) for k in range(len(constants), len(place))])
+        self._classes, self._count = taking(all_of), len(all_of)
         return classes
 
     def _common(self, own: Sequence[Signature]) -> list[Any]:
@@ -211,19 +211,14 @@ class Part:
     def numbers(self, signatures: Sequence[Signature]) -> Sequence[int] | None:
         """The numbers that vary; None where these signatures are not as the sketch has them."""
         own = self._of(signatures)
-        if self._common(own) != self._alike:
-            return None
-        geometries = _geometries(own)
-        if len(geometries) != len(self.which):
-            return None
-        distinct = self._first(geometries)
         # Of operands and results, forms tell what kind they are (Note: known graphs).
-        if list(self._which(distinct)) != geometries \
-                or not (self._plainly or [*map(_facts, distinct)] == self._facts):
+        if self._common(own) != self._alike or not (self._plainly or _attribute_kinds(own) == self._kinds):
             return None
-        integers = _integers(distinct)
+        integers = [*chain.from_iterable([s.integers or _integers_of(s) for s in own])]
+        if len(integers) != self._count:
+            return None
         found = self._values(integers)
-        return found if list(self._classes([*self._constants, *found])) == integers else None
+        return found if [*self._classes([*self._constants, *found])] == integers else None
 
 
 def _geometries(signatures: Sequence[Signature]) -> list[Any]:
@@ -233,6 +228,17 @@ def _geometries(signatures: Sequence[Signature]) -> list[Any]:
         if s.attributes:
             found += filter(_varies, s.attributes)
     return found
+
+
+def _integers_of(signature: Signature) -> tuple[int, ...]:
+    """All integers of its geometries, and of its attributes, which it keeps: other graphs have it, too."""
+    signature.integers = found = tuple(_integers(_geometries([signature])))
+    return found
+
+
+def _attribute_kinds(signatures: Sequence[Signature]) -> list[Any]:
+    """What does not vary of the attributes that do."""
+    return [_facts(x) for s in signatures for x in s.attributes if _varies(x)]
 
 
 def _facts(g: Any) -> Any:
