@@ -195,7 +195,7 @@ class Part:
         self.values = list(zip(*[_integers(first(each)) for each in geometries]))
 
     def number(self, place: dict[tuple[int, ...], int], constants: list[int]) -> list[int]:
-        """Of the distinct geometries' integers which number they are, by their places: constants come first."""
+        """Of the distinct geometries' integers which number they are, by their places, constants first."""
         classes = [place[values] for values in self.values]
         starts = [*accumulate(self.lengths, initial=0)]
         all_of = [c for kind in self.which for c in classes[starts[kind]:starts[kind + 1]]]
