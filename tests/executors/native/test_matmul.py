@@ -301,6 +301,15 @@ def test_blocks_cover_the_result() -> None:
         assert blocks.row_blocks * blocks.column_blocks > 1
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_few_blocks_of_rows_meet_a_large_matrix(threads: int) -> None:
+    """For each of them all of B comes from beyond the second cache."""
+    tile = microkernel.tile_of()
+    for m, n, k in [(2048, 2048, 2048), (4096, 4096, 4096), (4096, 1024, 1024), (512, 4096, 4096)]:
+        blocks = blocking._Blocks(*choosing.chosen(m, n, k, 1, k, 1, n, 1, 4, True, True, tile, threads))
+        assert blocks.row_blocks * -(-blocks.rows // blocks.mc) * 5 * tile.rows <= m
+
+
 def test_other_processors() -> None:
     """The same tests with AVX2 code, in a process of its own."""
     if os.environ.get("FLAMBEAU_CPU") or sys.platform == "darwin" or os.uname().machine != "x86_64":

@@ -21,16 +21,17 @@ FINE_THREAD_TASKS = 16  # the same where no task packs B: threads are seldom equ
                         # faster one waits for a part of a task
 SHARED = 1e8            # floating operations from which on B is packed by a call of its own,
 SHARED_WIDE = 2.5e8     # or where B is larger than A: a call that computes little is mostly packing
-PACKING = 6.0, 4.0      # what packing an element of A or of B costs, in multiply-adds of a vector
+PACKING = 10.0, 4.0     # what packing an element of A or of B costs, in multiply-adds of a vector
 IN_PLACE = 3.0          # what reading an element where it lies does, once,
-READING = 0.3           # and what reading a packed element of B from the third cache does
+READING = 0.3, 1.5      # and what reading a packed element of B from the second or the third cache does
 IN_PLACE_BLOCK = 1 << 19    # bytes of A and B read where they lie again and again: half of the second cache
 WAY = 1 << 12           # bytes after which addresses fall into the same set of the first cache
 LINES_APART = 128       # bytes from there on at least
 IN_PLACE_ROWS = 384     # of which a task has so many rows and columns at most, more or less
 IN_PLACE_RESULT = 1 << 20   # elements of a result of which tasks are such
 PAGES = 8 << 20         # bytes between the first and the last row of B that one can step through at will
-TILES = 5               # panels of A packed at once: while the first is used, four can be read ahead
+TILES = 5               # panels of A packed at once: while the first is used, four can be read ahead,
+MORE_TILES = 8          # and more while it meets so many panels of B that these pass through the second cache
 DIRECT_ROWS = 24        # up to so many rows, packing B costs more than reading it where it lies
 CROWDED_ROWS = 128      # and up to so many, adjacent ones, even where rows of B drive each other out
 
@@ -69,14 +70,17 @@ def chosen(m: int, n: int, k: int, items: int, a_row: int, a_column: int, b_row:
     unit = 4 if tile.rows % 4 == 0 else 2   # tiles of fewer rows cost little more than they compute
     row_blocks = column_blocks = 1
     if wanted > 1:
+        far = n * kc * size > machine().second_cache
         costs = PACKING[0] if in_place is _PACKED else IN_PLACE, \
-            IN_PLACE if direct else READING if shared else PACKING[1]
+            IN_PLACE if direct else READING[far] if shared else PACKING[1]
         row_blocks, column_blocks = _split(m, n, items, unit, width, wanted, costs, threads)
     rows, columns = share(m, row_blocks, unit), share(n, column_blocks, width)
     row_blocks, column_blocks = -(-m // rows), -(-n // columns)
     how = _DIRECT if direct else _SHARED if shared and row_blocks > 1 else _OWN
-    # A block of A fills a quarter of the second cache: B's panels and the result pass through it too.
-    most = min(TILES, machine().second_cache // 4 // (-(-kc // lanes) * lanes * size) // tile.rows)
+    # A block of A fills three eighths of the second cache: B's panels and the result pass through it too.
+    second_cache, deep = machine().second_cache, -(-kc // lanes) * lanes * size
+    most = TILES if min(columns, n) * deep < second_cache // 2 else MORE_TILES
+    most = min(most, second_cache * 3 // 8 // deep // tile.rows)
     mc = tile.rows
     if most > 1 and in_place is not _AT_ONCE:
         mc = share(min(rows, m), -(-rows // (most * tile.rows)), tile.rows)

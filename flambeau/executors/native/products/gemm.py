@@ -25,7 +25,7 @@ from ..llvm.compiling.code import kernel
 from ..llvm.compiling.effort import Effort
 from ..llvm.compiling.machine import machine
 from ..llvm.lanes import element_at
-from .ahead import STATE, Beyond, begin
+from .ahead import LINE, STATE, Beyond, begin
 from .arguments import Kind, Rows, Source, Word
 from .epilogue import ITEM
 from .following import follow
@@ -53,6 +53,7 @@ _BLOCK = (("ptr noalias readonly", "%words"), ("ptr", "%scratch"), ("i64", "%rb"
           ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
 _CHUNK = 8  # steps of the depth: as many lines of a cache's set as there usually are
 _LARGE = 1 << 16    # elements of results that the second cache holds
+_SLACK = 2          # times as many steps as there are lines to ask for
 
 
 class _Writer:
@@ -102,7 +103,8 @@ class _Writer:
             panel = _Panels(self, f, depth, left, right)
             rows_of_a = _Rows(self, f, depth, top)
             kc, mc, at_once = f.word(Word.KC), f.word(Word.MC), rows_of_a.at_once
-            # The first of several blocks is small: nothing has been read ahead for it.
+            # The first of several blocks is small: nothing has been read ahead for it, but for the next ones,
+            # and for the first one of the next steps.
             least = f.choose(at_once, "i64", f.word(Word.ROWS), tile.rows)
             middle = f.add(left, f.mul(f.div(f.sub(right, left), 2 * tile.columns), tile.columns))
             with f.loop(0, depth, kc) as k:
@@ -111,7 +113,9 @@ class _Writer:
                 first = f.emit(f"zext i1 {f.compare('eq', k, 0)} to i64")
                 last = f.emit(f"zext i1 {f.compare('eq', after, depth)} to i64")
                 panel.pack(k, step)
-                rows, count = f.variable("i64", top), f.variable("i64", least)
+                began = f.emit(f"and i1 {f.compare('ne', k, 0)}, {f.emit(f'xor i1 {at_once}, true')}")
+                rows = f.variable("i64", top)
+                count = f.variable("i64", f.choose(began, "i64", mc, least))
                 with f.forever() as leave:
                     row = rows.get()
                     leave(f.compare("sge", row, bottom))
@@ -119,8 +123,11 @@ class _Writer:
                     count.set(mc)
                     rows.set(end)
                     block = rows_of_a.pack(row, end, k, step)
-                    rows_of_a.read_ahead(end, f.least(bottom, f.add(end, mc)), k, step)
+                    coming = rows_of_a.after(end, bottom, k, step)
+                    start = rows_of_a.start(f.sub(end, row), left, right)
                     with f.loop(left, right, tile.columns) as column:
+                        with f.when(f.compare("eq", column, start)):
+                            rows_of_a.read_ahead(coming)
                         half = f.emit(f"and i1 {f.compare('eq', column, middle)}, {at_once}")
                         with f.when(f.emit(f"and i1 {half}, {f.compare('sgt', column, left)}")):
                             panel.read_ahead(rows_of_a.ahead, after, f.least(kc, f.sub(depth, after)))
@@ -232,14 +239,35 @@ class _Rows:
                 target.set(f.at(target.get(), size, tile.element))
         return _Block(row, end, packed, size, element_at(f, self.dtype, self.a, f.mul(k, self.k_stride)))
 
-    def read_ahead(self, row: str, end: str, k: str, steps: str) -> None:
-        """Begin to read what comes next: other rows, or the next steps of all."""
-        f, size = self.f, self.dtype.itemsize
+    def after(self, end: str, bottom: str, k: str, steps: str) -> _Coming:
+        """What is read after the rows up to ``end``: the next ones, or the next steps."""
+        f, mc = self.f, self.f.word(Word.MC)
         after = f.add(k, steps)
-        row = f.choose(self.at_once, "i64", self.top, row)
-        k = f.choose(self.at_once, "i64", after, k)
-        steps = f.choose(self.at_once, "i64", f.least(f.word(Word.KC), f.sub(self.depth, after)), steps)
-        rows = f.sub(end, row)
+        following = f.least(f.word(Word.KC), f.sub(self.depth, after))
+        deeper = f.emit(f"or i1 {self.at_once}, {f.compare('sge', end, bottom)}")
+        row = f.choose(deeper, "i64", self.top, end)
+        count = f.choose(self.at_once, "i64", f.sub(bottom, row), f.least(mc, f.sub(bottom, row)))
+        k, steps = f.choose(deeper, "i64", after, k), f.choose(deeper, "i64", following, steps)
+        return _Coming(row, count, k, steps)
+
+    def start(self, count: str, left: str, right: str) -> str:
+        """The panel of B from which on what comes next is asked for, while ``count`` rows are multiplied.
+
+        Late: until it is packed it takes room in the second cache. Each step of each tile asks for a line.
+        """
+        f, tile, mc = self.f, self.tile, self.f.word(Word.MC)
+        slack = 2 * _SLACK if self.writer.kind.pairs else _SLACK
+        lines = f.emit(f"lshr i64 {f.mul(mc, slack * self.dtype.itemsize)}, {LINE.bit_length() - 1}")
+        many = slack * tile.rows * self.dtype.itemsize // LINE      # of mc rows, which are several tiles
+        panels = f.choose(f.compare("sge", count, mc), "i64", many, lines)
+        start = f.sub(right, f.mul(f.add(panels, 2), tile.columns))
+        start = f.emit(f"and i64 {start}, {-tile.columns}")
+        return f.choose(self.at_once, "i64", left, f.most(start, left))
+
+    def read_ahead(self, coming: _Coming) -> None:
+        """Begin to read what comes next."""
+        f, size = self.f, self.dtype.itemsize
+        row, rows, k, steps = coming
         deep, across = f.compare("eq", self.k_stride, 1), f.compare("eq", self.row_stride, 1)
         some = f.emit(f"and i1 {f.compare('sgt', rows, 0)}, {f.emit(f'or i1 {deep}, {across}')}")
         some = f.emit(f"and i1 {some}, {f.compare('sgt', steps, 0)}")
@@ -248,6 +276,15 @@ class _Rows:
         stride = f.mul(f.choose(deep, "i64", self.row_stride, self.k_stride), size)
         first = element_at(f, self.dtype, self.a, f.add(f.mul(row, self.row_stride), f.mul(k, self.k_stride)))
         begin(f, self.ahead, first, f.choose(some, "i64", runs, 1), f.choose(some, "i64", length, 1), stride)
+
+
+class _Coming(NamedTuple):
+    """Rows of A, and steps of the depth, that a task reads next; none of either: it has read all."""
+
+    row: str
+    rows: str
+    k: str
+    steps: str
 
 
 class _Panels:
