@@ -17,6 +17,7 @@ from flambeau import Tensor, config
 pytest.importorskip("llvmlite")
 
 from flambeau.executors.native.llvm.emitter import FLOAT32
+from flambeau.executors.native.plan import Words
 from flambeau.executors.native.products import blocking, choosing, microkernel, skinny
 from flambeau.executors.native.templates.products import matmul
 from tests.executors.native.agreement import TEXTS, check, forget, results, value
@@ -111,6 +112,29 @@ def test_results_written_past_the_caches(dtype: Any, monkeypatch: pytest.MonkeyP
         target = whole[5:5 + 40 * 64].view(40, 64)      # begins within a line
         flambeau.mm(a, b, out=target)
         assert abs(value(target) - value(a) @ value(b)).max() < 1e-4
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES)
+def test_panels_packed_past_the_caches(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few panels at once, a few steps of the depth at a time."""
+    for name in ("LAST_CACHE", "SHARED", "SHARED_WIDE"):
+        monkeypatch.setattr(choosing, name, 0)
+    monkeypatch.setattr(choosing, "TASK", 1e3)
+    found: list[int] = []
+    words = blocking._packing_words
+
+    def noted(problem: blocking.Problem, panels: int, past: int) -> Words:
+        found.append(past)
+        return words(problem, panels, past)
+
+    monkeypatch.setattr(blocking, "_packing_words", noted)
+    for m, n, k in ((100, 700, 75), (61, 610, 8), (120, 90, 3), (97, 333, 1030)):
+        check(flambeau.mm, (matrix(m, k, dtype), matrix(k, n, dtype)), "mm", TOLERANCES[dtype])
+    check(flambeau.bmm, (batch(3, 100, 24), batch(3, 24, 330)), "bmm", 1e-4)
+    assert {*found} == {1}
+    found.clear()
+    check(flambeau.mm, (matrix(60, 40, dtype), matrix(90, 40, dtype).t()), "mm", TOLERANCES[dtype])
+    assert found == [0]
 
 
 @pytest.mark.parametrize("left", LAYOUTS)

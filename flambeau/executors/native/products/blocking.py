@@ -10,7 +10,17 @@ from ..plan import Call, Plan, Words
 from ..quantity import least, whole
 from .arguments import Kind, Rows, Source
 from .beforehand import packing_kernel
-from .choosing import PAGES, TASK, THREAD_TASKS, chosen, falls_together, get_threads, product_goes_past, share
+from .choosing import (
+    PAGES,
+    TASK,
+    THREAD_TASKS,
+    chosen,
+    falls_together,
+    get_threads,
+    packs_past,
+    product_goes_past,
+    share,
+)
 from .dot import CHUNK, dot_kernels
 from .epilogue import ITEM, Arguments
 from .following import Follower
@@ -20,6 +30,7 @@ from .skinny import ROWS_AHEAD, skinny_kernel, width_of
 from .tiny import SCALARS, Across, rows_at_once, tiny_kernel
 
 PACKED = 1 << 14        # elements of B that a task packs beforehand, at least: 2 microseconds
+PANELS = 8              # of a large B side by side, where there are enough for all threads
 READ = 1 << 18          # bytes of B worth a task where there are few rows
 INNER_ROWS = 16         # up to so many rows, B is read where it lies: adjacent along the depth
 INNER_DEPTH = 192       # of at least this size
@@ -152,10 +163,17 @@ def product_plan(problem: Problem) -> Plan:
     if not shared:
         return Plan([product], flops=flops, traffic=traffic)
     panels_packed = _packed_items(problem) * panels
-    packing = Call(packing_kernel(source, compute, kind.pairs), _packing_words(problem, panels),
-                   panels_packed, max(1, PACKED // (width * k)))
-    return Plan([packing, product], workspace=panels_packed * width * depth * size, flops=flops,
-                traffic=traffic)
+    room = panels_packed * width * depth * size
+    past = packs_past(room, b.column)
+    packing = Call(packing_kernel(source, compute, kind.pairs), _packing_words(problem, panels, past),
+                   panels_packed, _packing_grain(panels_packed, width * k, past))
+    return Plan([packing, product], workspace=room, flops=flops, traffic=traffic)
+
+
+@whole
+def _packing_grain(panels: int, size: int, past: int) -> int:
+    """How many panels are packed at once."""
+    return max(1, PACKED // size, min(PANELS, panels // (THREAD_TASKS * get_threads())) if past else 1)
 
 
 @whole
@@ -350,13 +368,13 @@ def _words(problem: Problem, blocks: _Blocks, packed_size: int) -> Words:
     return words
 
 
-def _packing_words(problem: Problem, panels: int) -> Words:
+def _packing_words(problem: Problem, panels: int, past: int) -> Words:
     words = Words()
     b = problem.b
     words.input(b.position, b.geometry)
     words.workspace()
     words.constant(problem.n, problem.k, b.row, b.column, panels)
-    words.constant(*problem.batch, *b.item)
+    words.constant(*problem.batch, *b.item, past)
     return words
 
 

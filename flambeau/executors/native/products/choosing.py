@@ -115,6 +115,12 @@ def product_goes_past(rows: int, columns: int, stride: int, depth: int, kc: int,
     return int(rows * columns * size > LAST_CACHE and kc >= depth and stride * size % LINE == 0)
 
 
+@whole
+def packs_past(room: int, column: int) -> int:
+    """Whether panels of adjacent columns are written past the caches: few would be there when read."""
+    return int(room > LAST_CACHE and column == 1)
+
+
 def falls_together(stride: int, size: int) -> bool:
     """Whether elements so far apart fall into the same places of the caches, and drive each other out."""
     return stride * size % WAY < LINES_APART

@@ -66,7 +66,14 @@ def packer(module: Module, name: str, dtype: Dtype, width: int, lanes: int) -> F
     return f
 
 
-def _copy(f: Function, dtype: Dtype, width: int, lanes: int) -> None:
+def copier(module: Module, name: str, dtype: Dtype, width: int, lanes: int) -> Function:
+    """``packer`` of a whole panel that is adjacent across, and is written past the caches."""
+    with module.helper(name, PACK) as f:
+        _copy(f, dtype, width, lanes, past=True)
+    return f
+
+
+def _copy(f: Function, dtype: Dtype, width: int, lanes: int, past: bool = False) -> None:
     """Adjacent across: a step is read and written as vectors."""
     element = compute_type(dtype)
     size = 8 if element == "double" else 4
@@ -76,7 +83,10 @@ def _copy(f: Function, dtype: Dtype, width: int, lanes: int) -> None:
         whole = width // lanes * lanes
         for g in range(0, whole, lanes):
             value = read_lanes(f, dtype, lanes, element_at(f, dtype, source, g))
-            f.write(f"<{lanes} x {element}>", value, f.at(target, g, element), size)
+            if past:
+                f.write_past(f"<{lanes} x {element}>", value, f.at(target, g, element), lanes * size)
+            else:
+                f.write(f"<{lanes} x {element}>", value, f.at(target, g, element), size)
         for start, count, value in read_first(f, dtype, width - whole, element_at(f, dtype, source, whole)):
             f.write(f"<{count} x {element}>", value, f.at(target, whole + start, element), size)
 
