@@ -21,6 +21,8 @@ from ..llvm.build import Function, Module
 from ..llvm.compiling.code import kernel
 from ..llvm.compiling.effort import Effort
 from ..plan import Call, Plan
+from ..products.choosing import get_threads
+from ..quantity import whole
 from ..vectors import Elements, elements, masks_between, pixels_masked
 from .depthwise import write_neighbours
 from .grid import rounded
@@ -38,6 +40,8 @@ _TALLEST = 7            # rows of the kernel
 _SHORT = 2              # vectors of a line up to which it is short
 _BUDGET = 64 << 10      # bytes of X
 _TASK = 1 << 14         # multiply-adds worth a task
+_PLANES = 16            # of one, where there are so many tasks for each thread
+_THREAD_TASKS = 8
 
 
 def rows_module(e: Elements, rows: int, steps: tuple[int, int], bias: bool, apart: int) -> str:
@@ -66,7 +70,9 @@ def rows_module(e: Elements, rows: int, steps: tuple[int, int], bias: bool, apar
                               f.add(f.mul(out, a.t_c), phase.target))
                 y = e.at(f, a.target, f.add(start, f.mul(first, a.t_a)))
                 lines = f.most(f.least(a.lines, f.sub(phase.grid_a, first)), 0)
-                _lines(f, a, e, tiles, (x, y, added), lines, phase.grid_w, steps)
+                more = f.compare("slt", f.add(plane, 1), f.end)
+                ahead = f.choose(more, "i64", f.mul(a.t_group, e.width), 0)
+                _lines(f, a, e, tiles, (x, y, added, ahead), lines, phase.grid_w, steps)
     return module.text()
 
 
@@ -116,9 +122,9 @@ def _pack(f: Function, a: Registers, e: Elements, weight: str, places: str, rows
             f.write(e.element, "0.0", to, e.width)
 
 
-def _lines(f: Function, a: Registers, e: Elements, tiles: list[Function], at: tuple[str, str, str],
+def _lines(f: Function, a: Registers, e: Elements, tiles: list[Function], at: tuple[str, str, str, str],
            lines: str, width: str, steps: tuple[int, int]) -> None:
-    x, y, added = at
+    x, y, added, ahead = at
     apart = f.mul(a.x_w, steps[1])
     # Two or three lines are a tile of which the others are not written.
     single = f.emit(f"zext i1 {f.compare('eq', f.rem(lines, _LINES), 1)} to i64")
@@ -128,14 +134,18 @@ def _lines(f: Function, a: Registers, e: Elements, tiles: list[Function], at: tu
             from_ = f.add(f.mul(f.mul(line, steps[0]), apart), w)
             to = e.at(f, y, f.add(f.mul(line, a.t_a), f.mul(w, a.t_w)))
             f.run(tile, f.at(x, from_, e.element), apart, f.scratch, a.table, a.columns, to, a.t_a,
-                  f.sub(lines, line), f.sub(width, w), added)
+                  f.sub(lines, line), f.sub(width, w), added, ahead)
 
 
 def _tile(module: Module, e: Elements, lines: int, rows: int, steps: tuple[int, int], apart: int) -> Function:
-    """A vector of results in each of some lines."""
+    """A vector of results in each of some lines.
+
+    What the next plane's overwrite, so many bytes ``ahead``, is asked for: parts of lines are written one by
+    one, and each that comes from memory would be waited for.
+    """
     parameters = [("ptr noalias", "%x"), ("i64", "%apart"), ("ptr noalias", "%w"),
                   ("ptr noalias", "%offsets"), ("i64", "%columns"), ("ptr noalias", "%y"), ("i64", "%t_a"),
-                  ("i64", "%lines"), ("i64", "%count"), (e.element, "%added")]
+                  ("i64", "%lines"), ("i64", "%count"), (e.element, "%added"), ("i64", "%ahead")]
     with module.helper(f"tile{lines}", parameters) as f:
         first = f.splat("%added", e.lanes, e.element)
         totals = [f.variable(e.kind, first) for _ in range(lines)]
@@ -153,7 +163,10 @@ def _tile(module: Module, e: Elements, lines: int, rows: int, steps: tuple[int, 
                         total.set(f.fma(e.kind, value, factor, total.get()))
         for i, total in enumerate(totals):
             count = f.choose(f.compare("sgt", "%lines", i), "i64", "%count", 0)
-            write_neighbours(f, e, total.get(), e.at(f, "%y", f.mul("%t_a", i)), count, apart)
+            to = e.at(f, "%y", f.mul("%t_a", i))
+            for part in range(apart):
+                f.prefetch(f.behind(e.at(f, to, part * e.lanes), "%ahead"), 2, write=True)
+            write_neighbours(f, e, total.get(), to, count, apart)
     return f
 
 
@@ -281,8 +294,14 @@ def rows_plan(problem: Problem, dtype: Any, source: Geometry, weight: Geometry,
              "bias": (lambda w: w.input(2, bias)) if bias is not None else (lambda w: w.constant(0))}
     function = _code(e.name, rows, (problem.step[0], problem.step[2]), bias is not None, problem.positions[2])
     call = Call(function, words(POINTERS, NUMBERS, given, cut.table(problem)), planes,
-                grain=max(1, _TASK * planes // max(1, problem.products)), scratch=x_at + cut.size)
+                grain=_grain(planes, problem.products, get_threads()), scratch=x_at + cut.size)
     return Plan([call], flops=2.0 * problem.products, traffic=2.0 * source.numel * e.itemsize)
+
+
+@whole
+def _grain(planes: int, products: int, threads: int) -> int:
+    """How many planes are taken at once: of the first one nothing has been read ahead."""
+    return max(1, _TASK * planes // max(1, products), min(_PLANES, planes // (_THREAD_TASKS * threads)))
 
 
 def has_weight_rows(problem: Problem, volume: int) -> bool:
