@@ -28,24 +28,33 @@ class Signatures(NamedTuple):
 
 
 @cache
-def _table() -> dict[str, str]:
-    """Of each name its part of the file: a line of names, and below it the signatures."""
-    text = (Path(__file__).parent / "signatures.txt").read_text()
-    found: dict[str, str] = {}
-    for part in text.replace("\n  ", "\0").splitlines():
-        namespace, *names = part.partition("\0")[0].partition(" as ")[0].split()
-        if namespace != "#":
-            for name in names:
-                found[f"{namespace}.{name}"] = part
-    return found
+def _text() -> str:
+    """The file: lines of names, and indented below each the signatures."""
+    return (Path(__file__).parent / "signatures.txt").read_text()
 
 
-def _entry(table: dict[str, str], namespace: str, name: str) -> Signatures | None:
-    part = table.get(f"{namespace}.{name}")
-    if part is None:
+def names() -> set[tuple[str, str]]:
+    """All names that the file tells of, each with its namespace."""
+    heads = [line.partition(" as ")[0].split() for line in _text().splitlines() if line[0] not in "# "]
+    return {(namespace, name) for namespace, *found in heads for name in found}
+
+
+def _entry(namespace: str, name: str) -> Signatures | None:
+    """What the file says of a name. A program asks for few: it is searched, not read as a whole."""
+    text, at = _text(), 0
+    while (at := text.find(f" {name}", at + 1)) >= 0:
+        first = text.rfind("\n", 0, at) + 1
+        if text.startswith(f"{namespace} ", first):
+            end = text.index("\n", at)
+            head, _, called = text[first:end].partition(" as ")
+            if name in head.split()[1:]:
+                break
+    else:
         return None
-    head, *rows = part.split("\0")
-    called = head.partition(" as ")[2]
+    rows = []
+    while text.startswith("\n  ", end):
+        begin, end = end + 3, text.find("\n", end + 1)
+        rows.append(text[begin:end])
     own = f"{namespace}_{name}" if namespace in _PREFIXED else name
     return Signatures(called or own, called == "py", tuple(rows))
 
@@ -53,11 +62,10 @@ def _entry(table: dict[str, str], namespace: str, name: str) -> Signatures | Non
 @cache
 def signatures_of(namespace: str, name: str) -> Signatures | None:
     """A function's signatures; a method's from the function of that name where it has none of its own."""
-    table = _table()
-    found = _entry(table, namespace, name)
+    found = _entry(namespace, name)
     if found is not None or namespace != "Tensor":
         return found
-    function = _entry(table, "torch", name) or _entry(table, "torch", name.removesuffix("_"))
+    function = _entry("torch", name) or _entry("torch", name.removesuffix("_"))
     if function is None or function.python:
         return None
     return Signatures(name, False, tuple([_without_first(row) for row in function.rows]))
