@@ -31,14 +31,19 @@ def ranks(ordered: Any, order: Any) -> Any:
 def _different(ordered: Any) -> Any:
     """Whether an element of a row in order differs from the one before it."""
     different = np.zeros(ordered.shape, bool)
-    left, right = ordered[..., :-1], ordered[..., 1:]
-    different[..., 1:] = (left != right) & ((left == left) | (right == right))      # NaNs are equal
+    different[..., 1:] = _differ(ordered)
     return different
+
+
+def _differ(ordered: Any) -> Any:
+    """The same of all but the first ones; NaNs are equal."""
+    left, right = ordered[..., :-1], ordered[..., 1:]
+    return (left != right) & ((left == left) | (right == right))
 
 
 def tied(ordered: Any) -> Any:
     """Which rows, given in order, have equal elements."""
-    return ~_different(ordered)[..., 1:].all(-1)
+    return ~_differ(ordered).all(-1)
 
 
 def are_there(ordered: Any) -> bool:
