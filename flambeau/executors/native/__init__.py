@@ -38,12 +38,20 @@ def auto(nodes: list[Node]) -> list[Node]:
 
 def expect_steps() -> None:
     """Be ready for graphs that come back: a program that has a model will have steps."""
-    first = _execute is None
     if settings.executor == "auto" and _executor() is not _interpret:
-        from .llvm.compiling import notes  # the native executor has imported it
-        notes.expect()
-        if first:   # what has been made stays: the first step would be interrupted to look through it
-            gc.collect(0)
+        _prepare_steps()
+
+
+@functools.cache
+def _prepare_steps() -> None:
+    """What the first step would have to do: find out what notes depend on, and load the native loop."""
+    from .llvm.compiling import machine, notes  # the native executor has imported them
+    from .llvm.compiling.code import is_noted  # likewise
+    from .programs.runtime import runtime  # likewise
+    notes.expect()
+    if machine.is_known() and is_noted(runtime.entries):    # what is not on disk may never be needed
+        runtime.entries()
+    gc.collect(0)   # what has been made stays: the first step would be interrupted to look through it
 
 
 def is_loaded() -> bool:

@@ -257,8 +257,8 @@ for n in (4, 9):
 """
 
 
-def _run(script: str, cache: Path) -> str:
-    environment = {**os.environ, "FLAMBEAU_TIER": "native", "FLAMBEAU_CACHE_DIR": str(cache)}
+def _run(script: str, cache: Path, tier: str = "native") -> str:
+    environment = {**os.environ, "FLAMBEAU_TIER": tier, "FLAMBEAU_CACHE_DIR": str(cache)}
     return subprocess.run([sys.executable, "-c", script], env=environment, check=True, capture_output=True,
                           text=True).stdout
 
@@ -270,3 +270,18 @@ def test_between_processes(tmp_path: Path) -> None:
     first, second = [_run(_TWO_SHAPES, tmp_path).split() for _ in range(2)]
     assert first[::2] == second[::2]
     assert first[1::2] == ["True"] * 2 and second[1::2] == ["False"] * 2
+
+
+_BEFORE_STEPS = """
+import flambeau
+from flambeau.executors.native.programs.runtime import runtime
+flambeau.optim.SGD([flambeau.ones(2, requires_grad=True)], lr=0.1)
+print(runtime.entries.cache_info().currsize)
+with flambeau.config.executor("native"):
+    print((flambeau.ones(4, 5).exp() + 1).sum().item() > 0)
+"""
+
+
+def test_loop_is_loaded_before_steps_if_it_is_on_disk(tmp_path: Path) -> None:
+    found = [_run(_BEFORE_STEPS, tmp_path, tier="auto").split() for _ in range(2)]
+    assert found == [["0", "True"], ["1", "True"]]

@@ -45,15 +45,27 @@ def machine() -> Machine:
 
     LLVM knows. What it said is kept on disk, under what the system says of the CPU and of LLVM's files.
     """
-    known = _circumstances()
-    key = None if known is None else disk.key_of("machine", *known)
-    kept = None if key is None else disk.load(key)
+    key, kept = _kept()
     if kept is not None:
-        return Machine(*json.loads(kept))
+        return kept
     found = _asked()
     if key is not None:
         disk.store(key, json.dumps(found).encode())
     return found
+
+
+def is_known() -> bool:
+    """Whether LLVM need not be asked."""
+    return _kept()[1] is not None
+
+
+@functools.cache
+def _kept() -> tuple[str | None, Machine | None]:
+    """The entry on disk of this CPU, and what it says."""
+    known = _circumstances()
+    key = None if known is None else disk.key_of("machine", *known)
+    kept = None if key is None else disk.load(key)
+    return key, None if kept is None else Machine(*json.loads(kept))
 
 
 def _asked() -> Machine:
