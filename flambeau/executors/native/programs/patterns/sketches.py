@@ -342,8 +342,8 @@ class Sketches:
         self._latest.append(new)
         if self.shapes < _SHAPES or len(self.sketches) >= _SKETCHES:
             return None
-        members = [k for own in stages for k in own
-                   if all(_correspond(old[k], new[k]) for old in self._latest for k in own)]
+        members = [k for own in stages
+                   if all(_correspond(old[k], new[k]) for old in self._latest for k in own) for k in own]
         if not members:
             return None
         made = Sketch(members, self._latest)
