@@ -8,7 +8,7 @@ import numpy as np
 
 from ...graph.geometry import Geometry, dense_like
 from ...tensor import Tensor, assign, check_writable, record, view
-from ...tensor.aliasing.inplace import FEW, writes_few
+from ...tensor.aliasing.inplace import FEW, write_number, write_part, writes_few
 from ...tensor.aliasing.overlap import require_apart
 from ...tensor.construct import from_array
 from ...tensor.samples.known import from_value
@@ -158,6 +158,13 @@ def _fill(x: Tensor, value: Any, name: str) -> Tensor:
         return x
     known = _known_number(x, value)
     return assign(x, filled(dense_like(g.shape, g, g.dtype), value) if known is None else known, name)
+
+
+def fill_part(x: Tensor, g: Geometry, value: Any) -> None:
+    """Write a number to a part of a tensor that has no history."""
+    value = number_for(value, g.dtype)
+    if not write_number(x, g, value):
+        write_part(x, g, filled(dense_like(g.shape, g, g.dtype), value))
 
 
 def _known_number(x: Tensor, value: Any) -> Tensor | None:

@@ -134,9 +134,17 @@ def part_of(g: Geometry, items: tuple[Any, ...]) -> Geometry | None:
                     lengths.append(n)
                     continue
                 start = 0
-            elif stop is None:
+            elif start.__class__ is not int:
+                return None
+            elif start < 0:
+                start += n
+            if stop is None:
                 stop = n
-            if start.__class__ is not int or stop.__class__ is not int or not 0 <= start <= stop <= n:
+            elif stop.__class__ is not int:
+                return None
+            elif stop < 0:
+                stop += n
+            if not 0 <= start <= stop <= n:
                 return None
             lengths.append(stop - start)
             if stop - start != n:
@@ -161,8 +169,7 @@ def _steps(g: Geometry, items: tuple[Any, ...]) -> tuple[tuple[Operator, tuple[A
         if item.__class__ is int:
             how.append((SELECT, (dim, item)))
             continue
-        start = 0 if item.start is None else item.start
-        stop = n if item.stop is None else item.stop
+        start, stop, _ = item.indices(n)
         if stop - start != n:
             how.append((SLICE, (dim, start, stop, 1)))
         dim += 1

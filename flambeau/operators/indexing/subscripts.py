@@ -12,9 +12,9 @@ from ... import dtypes
 from ...executors.interpreter.places import places
 from ...graph.geometry import contiguous
 from ...tensor import Tensor, assign, state, view
-from ...tensor.aliasing.inplace import require_no_overlap, write_part
+from ...tensor.aliasing.inplace import require_no_overlap
 from ...tensor.aliasing.overlap import require_apart
-from ...tensor.aliasing.views import has_no_history, is_plain, moved, row, stretch
+from ...tensor.aliasing.views import is_plain, moved, row, stretch
 from ...tensor.batching import any_batched
 from ...tensor.construct import from_array
 from ...tensor.construct import tensor as make_tensor
@@ -31,11 +31,12 @@ from ..interop.looking import look
 from ..shapes.expanding import UNSQUEEZE
 from ..shapes.shape import ALIAS
 from . import index_operators
+from .bare_writes import write_bare
 from .by_positions import Positions, chosen_by, positions_in
 from .elements import assign_number, known_number
 from .filling import fill_subscript, once, repeated_dims, warn_expanded
 from .masking import chosen_at_once, masked_fill_
-from .subscript_views import is_position, part_of, select, simple_view, sliced
+from .subscript_views import is_position, select, simple_view, sliced
 
 _SEQUENCE = (list, tuple, range)
 _BAD = ("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
@@ -279,10 +280,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         if Tensor in map(type, items) and len(items) > 1 and (found := positions_in(self, items)) is not None:
             _put(self, found, value, number)
             return
-        if not state.enabled and kind is Tensor and _is_written_bare(self, value) \
-                and (part := part_of(self._geometry, items)) is not None \
-                and part.shape == value._geometry.shape:
-            write_part(self, part, value)
+        if (number or kind is Tensor) and write_bare(self, items, value, number):
             return
         simple = simple_view(self, items)
         if simple is not None and number:
@@ -366,13 +364,6 @@ def put_in_place(x: Tensor, values: Tensor, indices: Any, dims: tuple[int, ...],
     written = index_operators.put(elements.reshape(-1), values.expand(chosen.shape).reshape(-1),
                                   (chosen.reshape(-1),), _FIRST, accumulate)
     assign(elements, written.reshape(elements.shape), "index_put_")
-
-
-def _is_written_bare(x: Tensor, value: Tensor) -> bool:
-    """Whether nothing but the write is to be recorded, where no history is, for a part of x."""
-    g, given = x._geometry, value._geometry
-    return given.dtype is g.dtype and given.device is g.device and value._storage is not x._storage \
-        and has_no_history(x) and (x._counter is None or state.inference)
 
 
 def _rounded(value: Any, dtype: dtypes.dtype) -> Any:

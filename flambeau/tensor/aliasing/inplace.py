@@ -195,6 +195,32 @@ def write_part(x: Tensor, geometry: Geometry, result: Tensor) -> None:
         storage.node = node
 
 
+def write_number(x: Tensor, geometry: Geometry, number: int | float) -> bool:
+    """Record the write of a number to a part of x's storage; false, and nothing done, if that is not so
+    simple (Note: hot functions, in ``recording/record.py``).
+    """
+    storage = x._storage
+    if geometry.device is META or not geometry.numel:
+        return False
+    value = storage.node.value
+    if value.__class__ is np.ndarray and geometry.numel <= FEW and writes_few() \
+            and value.dtype is geometry.dtype.numpy and _is_own(storage, value, geometry):
+        read(value, geometry)[...] = number
+        _is_known(storage, value)
+    elif (node := record_value(WRITE, storage, number, (geometry,))) is None:
+        return False
+    elif storage.exposed:
+        write_through(storage, node)
+    else:
+        storage.node = node
+    counter = x._counter
+    if counter is None:
+        storage.version += 1
+    else:
+        counter.version += 1
+    return True
+
+
 def writes_few() -> bool:
     """Whether a few known numbers may be written at once.
 
@@ -208,15 +234,25 @@ def _written_at_once(storage: Storage, geometry: Geometry, result: Tensor) -> bo
     value, source = storage.node.value, result._storage.node.value
     if value.__class__ is not np.ndarray or source.__class__ is not np.ndarray or result._storage is storage:
         return False
-    if not storage.exposed and (
-            geometry.numel == storage.size or getrefcount(storage.node) > UNHELD
-            or getrefcount(value) > UNHELD + 1 or not value.flags.writeable or not is_unshared(value)):
+    if not _is_own(storage, value, geometry):
         return False
     read(value, geometry)[...] = read(source, result._geometry)
+    _is_known(storage, value)
+    return True
+
+
+def _is_own(storage: Storage, value: Any, geometry: Geometry) -> bool:
+    """Whether a part of a known value can be written to where it is."""
+    return storage.exposed or not (
+        geometry.numel == storage.size or getrefcount(storage.node) > UNHELD
+        or getrefcount(value) > UNHELD + 2 or not value.flags.writeable or not is_unshared(value))
+
+
+def _is_known(storage: Storage, value: Any) -> None:
+    """Let a storage have a value that was written to where it is."""
     if not storage.exposed:
         storage.node = constant(value)  # what is remembered of a node is not known of this one
     values_read[0] += 1
-    return True
 
 
 def is_unshared(value: Any) -> bool:

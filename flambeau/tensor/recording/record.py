@@ -345,20 +345,23 @@ def record_numbers(operator: Operator, numbers: tuple[Any, ...], attributes: tup
     return out
 
 
-def record_value(operator: Operator, storage: Storage, x: Tensor, attributes: tuple[Any, ...]) -> Node | None:
-    """The node of an operator of a whole storage and a tensor, without a tensor or history of its own.
-
-    None where it is not recorded so simply.
+def record_value(operator: Operator, storage: Storage, x: Any, attributes: tuple[Any, ...]) -> Node | None:
+    """The node of an operator of a whole storage and a tensor, or a number, without a tensor or history of
+    its own. None where it is not recorded so simply.
     """
-    key = operator, attributes, storage.geometry.flat, x._geometry
+    is_tensor = x.__class__ is Tensor
+    key = operator, attributes, storage.geometry.flat, x._geometry if is_tensor else x.__class__
     signature = _signatures.get(key)
     if signature is None and _taker is None and not levels:
         signature = sign(operator, key, attributes)
     if signature is None or not signature.usual:
         return None
-    other = x._storage
-    operands = (snapshot(storage) if storage.exposed else storage.node,
-                snapshot(other) if other.exposed else other.node)
+    held = snapshot(storage) if storage.exposed else storage.node
+    if is_tensor:
+        other = x._storage
+        operands = held, snapshot(other) if other.exposed else other.node
+    else:
+        operands = held, x
     node = Node(signature, operands, state.site or user_frame(_frame(2)))
     _append(node)
     if len(_nodes) > settings.check_at:

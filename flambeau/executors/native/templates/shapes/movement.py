@@ -63,11 +63,16 @@ def _copy(signature: Signature) -> Plan | None:
 
 
 def _write(signature: Signature) -> Plan | None:
-    """A part of a flat storage overwritten, in place."""
+    """A part of a flat storage overwritten, in place, with a tensor or one number."""
     value, part = signature.geometries[1], signature.attributes[0]
+    size = part.dtype.itemsize
+    if value.__class__ is not Geometry:
+        if not part.numel or not number_for(value, part.dtype):
+            return None
+        call = filled(Place(part.strides, part.offset), part.shape, size, (1, np.dtype(part.dtype.numpy)))
+        return Plan([call], in_place=[(0, 0)], traffic=1.0 * part.numel * size)
     if value.dtype is not part.dtype or value.shape != part.shape or not part.numel:
         return None
-    size = part.dtype.itemsize
     call = copied(Place(part.strides, part.offset), source_of(value, 1), part.shape, size)
     return Plan([call], in_place=[(0, 0)], traffic=2.0 * part.numel * size)
 
