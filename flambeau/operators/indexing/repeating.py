@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from operator import index
 from typing import Any
@@ -71,7 +72,12 @@ def _(ctx: Any, grad: Tensor) -> Tensor:
 @ROLL.derivative("input")
 def _(ctx: Any, grad: Tensor) -> Tensor:
     shifts, dims = ctx.attributes
-    return record_one(ROLL, grad, (tuple([-s for s in shifts]), dims))
+    return record_one(ROLL, grad, (_within([-s for s in shifts], dims, grad), dims))
+
+
+def _within(shifts: Sequence[int], dims: Sequence[int], x: Tensor) -> tuple[int, ...]:
+    """Shifts by less than the extents, and forwards: those of the same effect have the same plans."""
+    return tuple([index(s) % x.shape[d] for s, d in zip(shifts, dims)])
 
 
 def _flipped_once(input: Any = None, *dims: Any) -> Tensor | None:
@@ -143,13 +149,13 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     if not shifts:
         raise RuntimeError("`shifts` required")
     if not dims and len(shifts) == 1:
-        return record(ROLL, (input.reshape(-1),), (shifts, (0,))).reshape(input.shape)
+        return roll(input.reshape(-1), shifts, 0).reshape(input.shape)
     if len(shifts) != len(dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
     if input.ndim == 0:
         raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     found = tuple([check_dim(d, input.ndim) for d in dims])
-    return record_one(ROLL, input, (shifts, found)) if input.numel() else input.clone()
+    return record_one(ROLL, input, (_within(shifts, found, input), found)) if input.numel() else input.clone()
 
 
 @api("torch", "Tensor", judge="first")

@@ -293,3 +293,14 @@ def test_other_numbers_of_dimensions_are_no_other_lengths() -> None:
     formulas.shapes = 100
     found = formulas.sketch([[0], [1], [2]], signatures(6, 5, 2))
     assert found is not None and [*(found.numbers(signatures(11, 5, 2)) or ())] == [11]
+
+
+def test_shifts_are_lengths(by_formula: list[int]) -> None:
+    """Forwards or backwards, by more than the extent or less."""
+    with config.executor("native"):
+        forget()
+        for shift in (-3, 5, -9, 12, 70, 31, -64):
+            planned(lambda x, shift=shift: x.roll((shift, -shift), (0, 1)).exp().roll(shift), (20, 40, 8))
+        by_formula.clear()
+        planned(lambda x: x.roll((-8, 8), (0, 1)).exp().roll(-8), (20, 40, 8))
+        assert len(by_formula) >= 4     # forwards and backwards
