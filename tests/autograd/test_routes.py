@@ -349,3 +349,30 @@ def test_custom_function_takes_no_route(followed: list[bool]) -> None:
         Double.apply(x).sum().backward()
         assert x.grad.tolist() == [2.0, 2.0]
     assert not followed
+
+
+def _filled_in(w: Any, x: Any, order: list[int]) -> Any:
+    """A buffer that is written step by step, overwritten, and read again."""
+    out = torch.zeros(3, 6, 4)
+    h = torch.zeros(3, 4)
+    for t in order:
+        h = torch.tanh(x[:, t] + h @ w)
+        out[:, t] = h
+        out[0, t, 1:-1] *= 2
+    out[:, 0] = 0.5
+    out[1:, 2:4] = x[1:, 2:4]
+    return (out ** 2).sum() + out[2, 5].exp().sum()
+
+
+def test_buffers_that_are_written_step_by_step(followed: list[bool]) -> None:
+    torch.manual_seed(0)
+    w, x = torch.randn(4, 4, requires_grad=True), torch.randn(3, 6, 4)
+    for order in [[*range(6)]] * 5 + [[5, 1, 2, 3, 4, 0]] + [[*range(6)]] * 2:
+        w.grad = None
+        _filled_in(w, x, order).backward()
+        found = w.grad.tolist()
+        w.grad = None
+        with config.backward_templates(False):
+            _filled_in(w, x, order).backward()
+        assert found == w.grad.tolist()
+    assert followed[-4:] == [True, False, True, True]

@@ -19,13 +19,14 @@ from ...executors.interpreter.arrays import read
 from ...graph.geometry import Geometry, contiguous
 from ...graph.node import constant
 from ...graph.operator import Operator
+from ...graph.recent import Recent
 from ...graph.references import UNHELD
 from ...graph.storage import Storage
 from ..attributes import blank
 from ..batching import any_batched, levels, rules
 from ..recording.history import detached, edge, save
 from ..recording.record import interceptors, record_one, record_pair, record_value
-from ..tape import INFERENCE, GradFn, SavedTensor, hooks_of, state
+from ..tape import INFERENCE, PATIENCE, GradFn, SavedTensor, TapeKind, TapePlan, hooks_of, state
 from ..tensor import Tensor
 from .views import ambiguous_write, making_of, replay
 
@@ -71,6 +72,17 @@ class CopySlices(GradFn):
             return None, to_value
         part.zero_()
         return to_base, to_value
+
+
+_Key = tuple[Any, Geometry, tuple[bool, ...]]
+_plans: Recent[_Key, TapePlan] = Recent(1 << 12)
+
+
+def _plan_of(chain: Any, base: Geometry, needs: tuple[bool, bool]) -> TapePlan:
+    """What writes to the same part of a base have in common: loops make the same ones in every step."""
+    key = chain, base, needs
+    return _plans.get(key) or _plans.recall(key) \
+        or _plans.keep(key, TapePlan(needs, TapeKind((), False, PATIENCE), True, CopySlices))
 
 
 class Overwritten(GradFn):
@@ -323,8 +335,10 @@ def rebase(x: Tensor, result: Tensor, history_edge: Any, name: str) -> None:
     fn = object.__new__(CopySlices)
     GradFn.__init__(fn)
     fn.chain = making_of(x)
-    fn.signature, fn.plan, fn.numbers, fn.saved = None, None, (), ()
     fn.edges = (history_edge, written)
+    fn.signature = fn.numbers = None
+    fn.plan = _plan_of(fn.chain, base._geometry, (history_edge is not None, written is not None))
+    fn.saved = ()
     _move_hooks(base, fn, 0)
     base._grad_fn, base._output_nr, base._requires_grad = fn, 0, True
     x._base_version = -1  # make the view's history anew when asked for
