@@ -359,6 +359,11 @@ def _filled_in(w: Any, x: Any, order: list[int]) -> Any:
         h = torch.tanh(x[:, t] + h @ w)
         out[:, t] = h
         out[0, t, 1:-1] *= 2
+        kept = out[:, t] * 1.0
+        (kept * 3).sum()
+        kept.copy_(h[0] * 2)
+        h = h + kept
+        kept.fill_(0.5)
     out[:, 0] = 0.5
     out[1:, 2:4] = x[1:, 2:4]
     return (out ** 2).sum() + out[2, 5].exp().sum()

@@ -74,15 +74,14 @@ class CopySlices(GradFn):
         return to_base, to_value
 
 
-_Key = tuple[Any, Geometry, tuple[bool, ...]]
-_plans: Recent[_Key, TapePlan] = Recent(1 << 12)
+_plans: Recent[tuple[Any, Geometry, tuple[bool, ...]], TapePlan] = Recent(1 << 12)
 
 
-def _plan_of(chain: Any, base: Geometry, needs: tuple[bool, bool]) -> TapePlan:
-    """What writes to the same part of a base have in common: loops make the same ones in every step."""
-    key = chain, base, needs
+def _plan_of(written: Any, g: Geometry, needs: tuple[bool, ...]) -> TapePlan:
+    """What writes to the same part, or all, of a tensor have in common: loops make the same in every step."""
+    key = written, g, needs
     return _plans.get(key) or _plans.recall(key) \
-        or _plans.keep(key, TapePlan(needs, TapeKind((), False, PATIENCE), True, CopySlices))
+        or _plans.keep(key, TapePlan(needs, TapeKind((), False, PATIENCE), True, GradFn))
 
 
 class Overwritten(GradFn):
@@ -313,7 +312,7 @@ def rebase(x: Tensor, result: Tensor, history_edge: Any, name: str) -> None:
     base = x._base
     if base is None or x._view is None:
         if x._requires_grad and (name in _OVERWRITING or not result._requires_grad):
-            fn, number = _overwritten(name, edge(x), edge(result) if result._requires_grad else None), 0
+            fn, number = _overwritten(x, name, edge(x), edge(result) if result._requires_grad else None), 0
         elif not result._requires_grad:
             return
         elif result._grad_fn is None:  # a leaf
@@ -364,12 +363,15 @@ def _move_hooks(x: Tensor, fn: GradFn, output_nr: int) -> None:
             hooks_of(fn).retained[output_nr] = retained
 
 
-def _overwritten(name: str, before: Any, written: Any) -> GradFn:
+def _overwritten(x: Tensor, name: str, before: Any, written: Any) -> GradFn:
     """History of a tensor that ``name`` overwrote; edges to what it was, and to what was written."""
-    fn = object.__new__(_overwriting_class(name, written is not None))
+    kind = _overwriting_class(name, written is not None)
+    fn = object.__new__(kind)
     GradFn.__init__(fn)
-    fn.signature, fn.plan, fn.numbers, fn.saved = None, None, (), ()
     fn.edges = (before, written) if written is not None or name == "copy_" else (before,)
+    fn.signature = fn.numbers = None
+    fn.plan = _plan_of(kind, x._geometry, tuple([target is not None for target in fn.edges]))
+    fn.saved = ()
     return fn
 
 
