@@ -189,8 +189,9 @@ def check_known(x: Tensor, indices: Any, dims: tuple[int, ...], within: tuple[in
 
     ``within``: the numbers of those that cannot be out of bounds.
     """
-    if len(within) == len(indices) == 1:
-        return
+    if len(indices) == 1:
+        if within or _fits(x, indices[0], dims[0]):
+            return
     index_shape([index._geometry.shape for index in indices])
     shape = tuple(x._geometry.shape)    # a ``Size`` takes longer to index
     # Where nothing is read, only a dimension without elements is complained about.
@@ -203,6 +204,18 @@ def check_known(x: Tensor, indices: Any, dims: tuple[int, ...], within: tuple[in
             raise IndexError("index is out of bounds for dimension with size 0")
         if not empty:
             check_index(index, -n, n, IndexError, out_of_bounds(number, n))
+
+
+def _fits(x: Tensor, index: Tensor, dim: int) -> bool:
+    """Whether an index of one dimension is within bounds, as far as is known; false, too, if x is empty."""
+    g, limits = x._geometry, known_range(index)
+    if not g.numel or limits is None:
+        return g.numel > 0
+    n = _extent(g.shape, dim)
+    return -n <= limits[0] and limits[1] < n
+
+
+_extent = tuple.__getitem__     # of a Size, whose own method looks for slices
 
 
 def read_rows(x: Tensor, index: Tensor) -> Tensor:
