@@ -102,10 +102,11 @@ class Words:
         word.view(dtype)[0] = value
         return self._place(int(word[0]))
 
-    def input(self, operand: int, geometry: Any, member: int = 0) -> int:
+    def input(self, operand: int, geometry: Any, member: int = 0, skipped: int = 0) -> int:
+        """A pointer to an operand, behind so many of its elements."""
         word = len(self.values)
         self.inputs.append((word, member, operand))
-        self.shifts.append(0 if geometry is None else geometry.offset * geometry.dtype.itemsize)
+        self.shifts.append(0 if geometry is None else (geometry.offset + skipped) * geometry.dtype.itemsize)
         self.values.append(0)
         return word
 

@@ -183,15 +183,20 @@ class _Partition:
         return any(self.stage[r] >= self.stage[target] for r in others)
 
     def merge(self) -> None:
-        """Make one kernel of kernels of a stage that read the same array: they cannot wait for each other."""
-        readers: dict[tuple[int, Any, int], list[int]] = {}
+        """Make one kernel of kernels of a stage that read the same array: they cannot wait for each other.
+
+        Parts of an array are other arrays: were they read in one kernel where they are as large by chance,
+        graphs that differ in how long parts are would share nothing. (What has gaps may lie in between.)
+        """
+        readers: dict[tuple[int, Any, int, int], list[int]] = {}
         for i in range(self.last + 1):
             space = self.space[self.unit[i]]
             if self.levels[i] is None or space is None:
                 continue
             for operand, g in zip(self.nodes[self.last - i].operands, self.signature(i).geometries):
                 if isinstance(g, Geometry) and g.numel >= _LARGE and space_of(g) == space:
-                    others = readers.setdefault((self.stage[i], space, id(operand)), [])
+                    part = g.offset if g.has_no_gaps else -1
+                    others = readers.setdefault((self.stage[i], space, id(operand), part), [])
                     if not any(self._unite(self.unit[i], self.unit[k]) for k in others):
                         others.append(i)
 

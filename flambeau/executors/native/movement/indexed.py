@@ -39,13 +39,17 @@ ARITHMETIC = {"add": ("add", "fadd"), "multiply": ("mul", "fmul")}
 
 
 class Index(NamedTuple):
-    """An index tensor: operand, geometry, strides over the space; extent and stride of what it indexes."""
+    """An index tensor: operand, geometry, strides over the space; extent and stride of what it indexes.
+
+    ``skipped``: how many of its elements lie before the first one.
+    """
 
     operand: int
     geometry: Geometry
     strides: Strides
     extent: int
     step: int
+    skipped: int = 0
 
 
 class Side(NamedTuple):
@@ -140,7 +144,7 @@ def _words(dense: Side, indexed: Side, indices: Sequence[Index], dtype: Dtype, f
             words.input(side.number, side.geometry)
     words.status()
     for i in indices:
-        words.input(i.operand, i.geometry)
+        words.input(i.operand, i.geometry, skipped=i.skipped)
         words.constant(i.extent, i.step * size)
     if factor is not None:
         words.number(factor, dtype)

@@ -32,11 +32,11 @@ _attributes = attrgetter("attributes", "compute")
 # What varies with the shapes, wherever it is in a signature: of attributes numbers, too (how many of the
 # largest), and tuples of them.
 _VARYING = frozenset((Geometry, Size, int))
-_INTEGERS = {int}
+_INTEGERS = {int}, {int, type(None)}    # (0, None, 5, 1): what a slice is said to be
 
 
 def _varies(x: Any) -> bool:
-    return x.__class__ in _VARYING or (x.__class__ is tuple and {*map(type, x)} == _INTEGERS)
+    return x.__class__ in _VARYING or (x.__class__ is tuple and {*map(type, x)} in _INTEGERS)
 
 
 class Sketch:
@@ -245,7 +245,7 @@ def _facts(g: Any) -> Any:
     """What does not vary: of a shape alone, too, which extents are 0 and 1."""
     if g.__class__ is Geometry:
         return g.family.kind
-    return int if g.__class__ is int else tuple([min(n, 2) for n in g])
+    return int if g.__class__ is int else tuple([n if n is None else min(n, 2) for n in g])
 
 
 def _alike(signature: Signature) -> Any:
@@ -256,8 +256,8 @@ def _alike(signature: Signature) -> Any:
     return attributes, signature.compute
 
 
-def _rank(x: Any) -> int:
-    return 0 if x.__class__ is int else x.ndim if x.__class__ is Geometry else len(x)
+def _rank(x: Any) -> Any:
+    return 0 if x.__class__ is int else x.ndim if x.__class__ is Geometry else tuple([n is None for n in x])
 
 
 def _correspond(old: Signature, new: Signature) -> bool:
@@ -273,14 +273,19 @@ def taking(places: list[int]) -> Callable[[Any], Any]:
 def _integers(geometries: Sequence[Any]) -> list[int]:
     """Of each geometry shape, strides and offset."""
     return [*chain.from_iterable([(*g.shape, *g.strides, g.offset) if g.__class__ is Geometry else
-                                  (g,) if g.__class__ is int else g for g in geometries])]
+                                  (g,) if g.__class__ is int else
+                                  g if g.__class__ is Size else [n for n in g if n is not None]
+                                  for g in geometries])]
 
 
 def _with_numbers(g: Any, integers: list[Any]) -> Any:
     """A geometry, a shape or a number with other numbers."""
     if g.__class__ is Geometry:
         return _geometry(g, integers)
-    return integers[0] if g.__class__ is int else g.__class__(integers)
+    if g.__class__ is int:
+        return integers[0]
+    each = iter(integers)
+    return g.__class__([n if n is None else next(each) for n in g])
 
 
 def _geometry(g: Geometry, integers: list[Any]) -> Geometry:

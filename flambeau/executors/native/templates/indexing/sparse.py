@@ -112,9 +112,9 @@ def _coordinates(signature: Signature, places: Geometry, dense: Geometry) -> lis
     count = places.shape[0]
     if not count or not usable(signature, places):
         return None
-    entries, (row, step), trailing = places.shape[1:], places.strides, dense.ndim - count
-    return [Index(1, places.with_view(entries, (step,), places.offset + d * row), (step, *[0] * trailing),
-                  dense.shape[d], dense.strides[d]) for d in range(count)]
+    (row, step), trailing = places.strides, dense.ndim - count
+    return [Index(1, places, (step, *[0] * trailing), dense.shape[d], dense.strides[d], d * row)
+            for d in range(count)]
 
 
 def _spread(signature: Signature) -> Plan | None:

@@ -48,7 +48,7 @@ class _Operand(NamedTuple):
         if self.place is not None:
             words.workspace(self.place + skipped * g.dtype.itemsize)
         elif self.is_given:
-            words.input(self.number, g.with_view(g.shape, g.strides, g.offset + skipped) if skipped else g)
+            words.input(self.number, g, skipped=skipped)
         else:
             words.constant(0)
 

@@ -56,7 +56,7 @@ def _joined(signature: Signature, operands: Sequence[Geometry], dim: int, length
     rows = math.prod([out.shape[d] for d in order[:own]])
     steps = [_row_step(g, order, own) for g in operands]
     apart = any(step is None for step, g in zip(steps, operands) if g.numel)
-    single = max(lengths) == 1 and len(operands) <= FEW and sum(lengths) * size <= NARROW
+    single = len(operands) <= FEW and sum(lengths) * size <= NARROW and not any(n > 1 for n in lengths)
     if apart or single or (stacked and not out.is_contiguous):
         strides = (*out.strides[:dim], *out.strides[dim + 1:]) if stacked else out.strides
         calls, start = [], 0
