@@ -64,13 +64,13 @@ def test_lengths_ask_no_template(program: Callable[[list[int], torch.Tensor], to
                                  monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = random.Random(0)
     asked: list[str] = []
+    make = templates.make
     with config.executor("native"):
         forget()
         for k in range(16):
             lengths = chosen.choices(range(17, 40), k=12)
             if k == 15:
                 monkeypatch.setattr(refit.Fit, "plan", None)
-                make = templates.make
                 monkeypatch.setattr(templates, "make", lambda s: (asked.append(s.operator.name), make(s))[1])
             found = _computed(program, lengths)
         pattern = known._entries[-1].family.pattern
