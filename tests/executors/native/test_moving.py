@@ -139,3 +139,56 @@ def test_what_is_overwritten_is_read_before() -> None:
             expected = [[x + 1 for x in row] for row in expected]
             expected[i] = part[0].tolist()
             assert flambeau.allclose(table, flambeau.tensor(expected))
+
+
+def _chosen_rows(length: int) -> tuple[Callable[[], tuple[Any, list[Any]]], list[Any]]:
+    picked = random.Random(0)
+    rows = [flambeau.arange(4) * 0.1 + k for k in range(12)]
+    flambeau.synchronize()
+
+    def chosen() -> tuple[Any, list[Any]]:
+        own = picked.choices(rows, k=length)
+        return flambeau.stack(own), [row.tolist() for row in own]
+    return chosen, rows
+
+
+def test_tensors_that_are_the_same_by_chance_are_one_graph() -> None:
+    chosen, _ = _chosen_rows(6)
+    weight = flambeau.full((4,), 0.5, requires_grad=True)
+    tiers = []
+    with config.executor("native"):
+        for _ in range(24):
+            batch, expected = chosen()
+            weight.grad = None
+            (batch * weight * weight).sum().backward()
+            assert weight.grad is not None
+            assert weight.grad.tolist() == pytest.approx([sum(column) for column in zip(*expected)], rel=1e-5)
+            tiers.append(looks[-1].tier)
+    assert tiers[8:] == ["native"] * 16
+
+
+def test_what_is_the_same_by_chance_is_overwritten_afterwards() -> None:
+    chosen, rows = _chosen_rows(6)
+    with config.executor("native"):
+        for k in range(24):
+            batch, expected = chosen()
+            total = (batch * 2).sum(0)
+            rows[k % 12].mul_(0.5)
+            rows[k % 7].add_(1)
+            assert total.tolist() == pytest.approx([2 * sum(column) for column in zip(*expected)], rel=1e-5)
+
+
+def test_states_that_follow_each_other_are_one_graph() -> None:
+    picked = random.Random(0)
+    states = [flambeau.arange(4) * 0.1 + k for k in range(20)]
+    flambeau.synchronize()
+    tiers = []
+    with config.executor("native"):
+        for _ in range(24):
+            steps = picked.sample(range(19), 5)
+            now, later = [[states[k + n] for k in steps] for n in (0, 1)]
+            expected = [a.tolist()[0] * 3 - b.tolist()[0] for a, b in zip(now, later)]
+            found = (flambeau.stack(now) * 3 - flambeau.stack(later))[:, 0]
+            assert found.tolist() == pytest.approx(expected, abs=1e-5)
+            tiers.append(looks[-1].tier)
+    assert tiers[8:] == ["native"] * 16

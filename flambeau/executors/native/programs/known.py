@@ -13,7 +13,7 @@ from __future__ import annotations
 import gc
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any, Literal
@@ -28,7 +28,7 @@ from .execution.dump import dump
 from .execution.joint import Joints
 from .execution.program import Program
 from .glances.glance import Ahead, Glance
-from .moving import apart, read_apart, settle, settle_nodes, without_places
+from .moving import apart, are_grouped, group, groups, read_apart, settle, settle_nodes, without_places
 from .patterns import kept
 from .patterns.arrangement import Arrangement, form_of
 from .patterns.outline import Outline, Reading
@@ -39,7 +39,8 @@ from .runtime import runtime
 
 _LIMIT = 50_000     # nodes in all graphs that are remembered
 _ARRANGEMENTS = 16  # of one family
-_CHANCES = 3        # families that differ in which parts are the same, before none is taken for another
+_CHANCES = 3        # families that differ in which operands are the same, before none is taken for another
+_COMPARED = 8       # of them, with a new one
 _PASSED = 1 << 14   # graphs that came in shapes without an entry,
 _PASSES = 4         # and how often they do: an entry, its program and its glance cost as much
 _PLACELESS = 4096   # graphs of one family that are compared with the next one
@@ -116,13 +117,14 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
     global _latest
     at_once = forced or ledger.at_once
     expected = _latest.following() if _latest is not None else None
-    if expected is not None and expected.family.moves:
+    alike = _latest.family.following() if _latest is not None else None
+    if (expected is not None and expected.family.moves) or (alike is not None and alike.moves):
         settle(reading)
     if expected is not None and expected.signatures == reading.signatures \
             and expected.family.outline.fits(reading.counts, nodes, reading.flat):
         entry = expected
     else:
-        family = _known_family(reading, _latest.family.following() if _latest is not None else None)
+        family = _known_family(reading, alike)
         if family is not None and family.joints.known and ledger.lets_pass(nodes) \
                 and (program := _passing(family, reading)) is not None:
             return program
@@ -279,13 +281,12 @@ def _find(reading: Reading, known: Family | None) -> Entry:
     global _remembered
     family = known or _made(reading)
     if family.moves or _only_places_differ(family, reading):
-        family.moves = True
-        settle(reading)
-        # What was one leaf may be several now.
-        family = _known_family(reading, family) or _made(reading)
-        family.moves = True
+        family = _moving(reading, family)
         if family.key not in _families and len(_alike.get(family.key[:2], ())) >= _CHANCES:
             read_apart(reading.signatures)
+    alike = _alike.get(family.key[:2], [])
+    if family.key not in _families and len(alike) >= _CHANCES:
+        family = _apart(reading, family, alike)
     signatures = tuple(reading.signatures)
     entry = family.entries.get(signatures)
     if entry is None:
@@ -297,6 +298,24 @@ def _find(reading: Reading, known: Family | None) -> Entry:
         entry = family.entries[signatures] = Entry(family, reading.signatures)
         _entries.append(entry)
     return entry
+
+
+def _moving(reading: Reading, family: Family) -> Family:
+    """The family of a graph whose moving operands are tensors of their own, of which one had this family."""
+    family.moves = True
+    settle(reading)
+    family = _known_family(reading, family) or _made(reading)   # what was one leaf may be several now
+    family.moves = True
+    return family
+
+
+def _apart(reading: Reading, family: Family, alike: Sequence[Family]) -> Family:
+    """The same of a new graph, if it differs from others in what is one tensor (Note: the same by chance)."""
+    outlines = [family.outline, *[other.outline for other in alike[-_COMPARED:]]]
+    found = _moving(reading, family) if are_grouped(reading.signatures) else family
+    if found.key in _families or not group(reading, outlines):
+        return found
+    return _moving(reading, found)
 
 
 def _only_places_differ(family: Family, reading: Reading) -> bool:
@@ -376,6 +395,7 @@ def clear() -> None:
     newcomers.clear()
     strangers.clear()
     apart.clear()
+    groups.clear()
     _passed.clear()
     _latest = None
     _remembered = 0

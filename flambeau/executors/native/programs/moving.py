@@ -4,6 +4,11 @@ Note: moving operands. A slice is a geometry, so the graph of each batch is anot
 and a layout of its own. Where graphs came that differ in the offsets of operands alone, and these operands
 have values, those of the family are read as if what lies there were a tensor of its own. A signature of
 which that was asked keeps the answer, which native code reads (``glancing.py``).
+
+Note: the same by chance. A batch that is chosen from a list of tensors may have one of them twice, and so may
+states and the states that followed them: each such batch would be another graph. Where several graphs of the
+same operators came that differ in which of their operands are one tensor alone, what was not the same in all
+of them is a tensor of its own each time.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ import numpy as np
 from ....graph.geometry import Geometry
 from ....graph.node import Node, Signature, constant
 from ....graph.recent import Recent
-from .patterns.outline import Reading
+from .patterns.outline import INNER, LEAF, Outline, Reading
 
 _numbers: Recent[Signature, int] = Recent(1 << 13)
 _placed: Recent[Signature, tuple[int, ...]] = Recent(1 << 13)
@@ -48,6 +53,9 @@ def _kind(geometry: Any) -> Any:
 
 def settle(reading: Reading) -> None:
     """Let operands that have values, and do not begin where these begin, be tensors of their own."""
+    if reading.settled:
+        return
+    reading.settled = True
     if settle_nodes(reading.nodes, reading.signatures):
         reading.flat.clear()
         reading.read_operands()
@@ -55,10 +63,11 @@ def settle(reading: Reading) -> None:
 
 def settle_nodes(nodes: list[Node], signatures: list[Signature]) -> bool:
     """The same of nodes, whose signatures are given and change with them; whether there were any."""
-    chosen = bool(apart) and hash(tuple(map(_form, signatures))) in apart
+    key = hash(tuple(map(_form, signatures))) if apart or groups else 0
+    chosen = key in apart
     parts: dict[tuple[int, int], Node] = {}
     placed = _read if chosen else _placed
-    any_settled = False
+    any_settled = _tell_apart(nodes, signatures, groups.get(key, ()))
     for k, signature in enumerate(signatures):
         places = placed.get(signature)
         if places is None:
@@ -75,11 +84,73 @@ def settle_nodes(nodes: list[Node], signatures: list[Signature]) -> bool:
 # is a tensor of its own.
 apart: set[int] = set()
 
+# Node, operand, and the number of the group of operands that are always one tensor.
+Groups = Sequence[tuple[int, int, int]]
+# Of the forms of graphs in which several groups were one tensor by chance.
+groups: dict[int, Groups] = {}
+
 
 def read_apart(signatures: Sequence[Signature]) -> None:
     """Graphs of these forms were found to read the same parts in other places each time."""
+    apart.update(_keys(signatures))
+
+
+def _keys(signatures: Sequence[Signature]) -> tuple[int, int]:
     forms = tuple(map(_form, signatures))
-    apart.update((hash(forms), hash(forms[::-1])))     # the last one first, or as they are pending
+    return hash(forms), hash(forms[::-1])   # the last one first, or as they are pending
+
+
+def are_grouped(signatures: Sequence[Signature]) -> bool:
+    """Whether graphs of these forms are known to have several groups that were one tensor by chance."""
+    return bool(groups) and _keys(signatures)[0] in groups
+
+
+def group(reading: Reading, outlines: Sequence[Outline]) -> bool:
+    """Compare a graph with others of its operators: whether groups are one tensor in some of them alone."""
+    first, signatures = outlines[0], reading.signatures
+    outlines = [outline for outline in outlines if _wires(outline) == _wires(first)]
+    numbers: dict[tuple[int, ...], int] = {}    # of groups, by which leaf they are in each graph
+    found: list[tuple[int, int, int]] = []
+    owned = set[int]()
+    for k, own in enumerate(first.sources):
+        for j, (kind, _) in enumerate(own):
+            if kind == LEAF:
+                leaves = tuple([outline.sources[k][j][1] for outline in outlines])
+                found.append((k, j, numbers.setdefault(leaves, len(numbers))))
+                if j in signatures[k].operator.owns:
+                    owned.add(found[-1][2])
+    if all(len({*leaf_of}) == len(numbers) for leaf_of in zip(*numbers)):
+        return False
+    found = [each for each in found if each[2] not in owned]
+    last = len(signatures) - 1
+    key, pending = _keys(signatures)
+    groups[key], groups[pending] = found, [(last - k, j, number) for k, j, number in found]
+    reading.settled = False
+    return True
+
+
+def _wires(outline: Outline) -> list[list[tuple[int, int]]]:
+    """Who reads whom inside of a graph."""
+    return [[(kind, at if kind == INNER else 0) for kind, at in own] for own in outline.sources]
+
+
+def _tell_apart(nodes: list[Node], signatures: list[Signature], known: Groups) -> bool:
+    """Let groups that are one tensor by chance be several; whether there were any."""
+    met: dict[int, int] = {}
+    copies: dict[int, Node] = {}
+    for k, j, group in known:
+        node = nodes[k]
+        leaf, g = node.operands[j], signatures[k].geometries[j]
+        if met.setdefault(id(leaf), group) == group:
+            continue
+        copy = copies.get(group)
+        if copy is None:
+            value = leaf.value
+            if value.__class__ is not np.ndarray or value.dtype is not g.dtype.numpy:
+                continue
+            copy = copies[group] = constant(value)
+        node.operands = (*node.operands[:j], copy, *node.operands[j + 1:])
+    return bool(copies)
 
 
 def _places(signature: Signature, chosen: bool) -> tuple[int, ...]:

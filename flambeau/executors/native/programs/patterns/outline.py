@@ -32,15 +32,19 @@ def _unheld() -> int:
 
 
 class Reading:
-    """A graph as it comes: nodes, last one first. Holds operands until it is dropped."""
+    """A graph as it comes: nodes, last one first. Holds operands until it is dropped.
 
-    __slots__ = ("signatures", "counts", "flat", "nodes")
+    ``settled``: whether operands that move are tensors of their own already (Note: moving operands).
+    """
+
+    __slots__ = ("signatures", "counts", "flat", "nodes", "settled")
 
     def __init__(self, nodes: list[Node]) -> None:
         self.counts = [*map(_refcount, nodes)]
         self.signatures: list[Signature] = [*map(_signature, nodes)]
         self.nodes = nodes
         self.flat: list[Any] = [*_chained(map(_operands, nodes))]
+        self.settled = False
 
     def read_operands(self) -> None:
         """Refer to all operands; ``flat.clear()`` lets go of them."""
