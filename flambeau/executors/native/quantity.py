@@ -139,8 +139,9 @@ class Tape:
         """A step whose result is a quantity."""
         if not _is_number(a) or not _is_number(b):
             return NotImplemented
-        if function is operator.mul and (_is_one(a) or _is_one(b)):
-            return b if _is_one(a) else a
+        plain = _PLAIN.get(function)
+        if plain is not None and (found := plain(a, b)) is not None:
+            return found
         key = function, self.place_of(a), self.place_of(b)
         if key not in self._known:
             self._known[key] = self._push((*key, None), function(value_of(a), value_of(b)))
@@ -272,8 +273,32 @@ def _is_number(x: Any) -> bool:
     return x.__class__ is Quantity or x.__class__ in _NUMBERS
 
 
-def _is_one(x: Any) -> bool:
-    return x.__class__ is int and x == 1
+def _sum(a: Any, b: Any) -> Any:
+    return b if _is(a, 0) else a if _is(b, 0) else None
+
+
+def _difference(a: Any, b: Any) -> Any:
+    return a if _is(b, 0) else None
+
+
+def _product(a: Any, b: Any) -> Any:
+    if _is(a, 1) or _is(b, 1):
+        return b if _is(a, 1) else a
+    whole = value_of(a).__class__ is int and value_of(b).__class__ is int
+    return 0 if whole and (_is(a, 0) or _is(b, 0)) else None
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    return a if _is(b, 1) and value_of(a).__class__ is int else None
+
+
+def _is(x: Any, number: int) -> bool:
+    return x.__class__ is int and x == number
+
+
+# What is known of a result without a step: None if nothing is.
+_PLAIN: dict[Any, Callable[[Any, Any], Any]] = {
+    operator.add: _sum, operator.sub: _difference, operator.mul: _product, operator.floordiv: _quotient}
 
 
 def value_of(x: Any) -> Any:
