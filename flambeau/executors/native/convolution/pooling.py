@@ -14,11 +14,15 @@ from contextlib import contextmanager
 from ..arguments import Registers, registers
 from ..llvm.build import Function, Module
 from ..llvm.lanes import gather_lanes
+from ..products.ahead import LINE
 from ..vectors import Elements, arithmetic
 
 SPACE = ("space_a", "space_b", "space_w", "s_outer", "s_inner", "s_a", "s_b", "s_w", "inner", "out_a",
          "out_b", "out_w", "kernel_a", "kernel_b", "kernel_w", "stride_a", "stride_b", "stride_w",
          "padding_a", "padding_b", "padding_w", "dilation_a", "dilation_b", "dilation_w")
+
+_AHEAD = 4096           # bytes behind a row that are asked for,
+_MOST_AHEAD = 4096      # at most so many at once
 
 
 class Windows:
@@ -59,6 +63,21 @@ class Windows:
         """The place of a row in the source."""
         f, a = self.f, self.a
         return self.e.at(f, self.source, f.add(f.mul(at_a, a.s_a), f.mul(at_b, a.s_b)))
+
+    def ask_ahead(self, out: tuple[str, str]) -> None:
+        """Ask for what is read some rows later, while a row of windows ``out`` is computed.
+
+        Processors do not find out by themselves where masked vectors lead, and wait for each line.
+        """
+        f, a, e = self.f, self.a, self.e
+        if not self.step:
+            return  # rows of neighbouring planes lie between those of this one
+        several = f.compare("sgt", a.out_b, 1)
+        row = self.row(f.mul(out[0], a.stride_a), f.mul(out[1], a.stride_b))
+        step = f.choose(several, "i64", f.mul(a.stride_b, a.s_b), f.mul(a.stride_a, a.s_a))
+        size = f.least(f.mul(step, e.itemsize), _MOST_AHEAD)
+        with f.loop(0, size, LINE) as place:
+            f.prefetch(f.behind(row, f.add(place, _AHEAD)), 2)
 
     def read(self, row: str, first: str, inside: str) -> str:
         """The elements first, first + stride, ... of a row; zero where not ``inside``, if that is given."""
@@ -110,8 +129,10 @@ def average_module(e: Elements, step: int) -> str:
         with f.loop(f.begin, f.end) as plane:
             windows = Windows(f, a, e, plane, step)
             each, write = (1, _average) if step == INSIDE else (e.lanes, _averages)
-            with f.loop(0, a.out_a) as out_a, f.loop(0, a.out_b) as out_b, f.loop(0, a.out_w, each) as w:
-                write(f, a, e, windows, (plane, out_a, out_b, w))
+            with f.loop(0, a.out_a) as out_a, f.loop(0, a.out_b) as out_b:
+                windows.ask_ahead((out_a, out_b))
+                with f.loop(0, a.out_w, each) as w:
+                    write(f, a, e, windows, (plane, out_a, out_b, w))
     return module.text()
 
 

@@ -33,9 +33,10 @@ def _module(name: str, e: Elements, step: int, pointers: tuple[str, ...], write:
         a = registers(f, pointers, SPACE)
         with f.loop(f.begin, f.end) as plane:
             windows = Windows(f, a, e, plane, step)
-            with f.loop(0, a.out_a) as out_a, f.loop(0, a.out_b) as out_b, \
-                    f.loop(0, a.out_w, group * e.lanes) as w:
-                write(f, a, e, windows, (plane, out_a, out_b, w))
+            with f.loop(0, a.out_a) as out_a, f.loop(0, a.out_b) as out_b:
+                windows.ask_ahead((out_a, out_b))
+                with f.loop(0, a.out_w, group * e.lanes) as w:
+                    write(f, a, e, windows, (plane, out_a, out_b, w))
     return module.text()
 
 
