@@ -17,10 +17,11 @@ from typing import Any
 
 from ....graph.geometry import Geometry
 from ..arguments import Argument, Registers, entry, registers, words
-from ..llvm.build import Function, Module
+from ..llvm.build import Function, Module, Value
 from ..llvm.compiling.code import kernel
 from ..llvm.compiling.effort import Effort
 from ..plan import Call, Plan
+from ..products.ahead import LINE
 from ..products.choosing import get_threads
 from ..quantity import whole
 from ..vectors import Elements, elements, masks_between, pixels_masked
@@ -36,6 +37,7 @@ NUMBERS = ("batch", "inner", "outs", "lines", "grid", "columns", "phases", "s_n"
 # Entries of a phase in the table; ``places``: where each element of the kernel lies, column by column, or -1.
 PHASE = ("grid_a", "grid_w", "target", "places")
 _LINES = 4              # of a tile
+_AHEAD = 4096           # bytes behind lines of the source that are asked for
 _TALLEST = 7            # rows of the kernel
 _SHORT = 2              # vectors of a line up to which it is short
 _BUDGET = 64 << 10      # bytes of X
@@ -57,7 +59,7 @@ def rows_module(e: Elements, rows: int, steps: tuple[int, int], bias: bool, apar
         with f.loop(f.begin, f.end) as plane, f.loop(0, a.grid, a.lines) as first:
             image, group = f.div(plane, a.inner), f.rem(plane, a.inner)
             source = e.at(f, a.source, f.add(f.mul(image, a.s_n), f.mul(group, a.s_group)))
-            _stage(f, a, e, source, x, first, rows, steps)
+            _stage(f, a, e, source, x, first, rows, steps, _AHEAD)
             with f.loop(0, a.phases) as number, f.loop(0, a.outs) as out:
                 head = f.at(a.table, f.add(a.columns, f.mul(number, len(PHASE))), "i64")
                 phase = Registers({name: entry(f, head, k) for k, name in enumerate(PHASE)})
@@ -77,27 +79,32 @@ def rows_module(e: Elements, rows: int, steps: tuple[int, int], bias: bool, apar
 
 
 def _stage(f: Function, a: Registers, e: Elements, source: str, x: str, first: str, rows: int,
-           steps: tuple[int, int]) -> None:
-    """X for the lines of results from ``first`` on. Long lines come as they lie in memory."""
-    start = f.sub(f.mul(first, steps[0]), a.before_a)
+           steps: tuple[int, int], ahead: Value) -> None:
+    """X for the lines of results from ``first`` on. Long lines come as they lie in memory.
+
+    Those so many bytes ``ahead`` are asked for: masked vectors teach processors no pattern.
+    """
+    start, later = f.sub(f.mul(first, steps[0]), a.before_a), f.behind(source, ahead)
     count = f.add(f.mul(f.sub(f.least(a.lines, f.sub(a.grid, first)), 1), steps[0]), rows)
     long = f.compare("sgt", a.x_w, _SHORT * e.lanes)
     with f.when(long), f.loop(0, count) as i:
         at = f.add(start, i)
         extent = f.choose(f.compare("ult", at, a.extent_a), "i64", a.extent_w, -1 << 40)
+        with f.loop(0, a.extent_w, LINE // e.itemsize) as w:
+            f.prefetch(e.at(f, later, f.add(f.mul(at, a.s_a), w)), 2)
         line = f.at(x, f.mul(i, f.mul(a.x_w, steps[1])), e.element)
         for part in range(steps[1]):
             stage_line(f, e, e.at(f, source, f.mul(at, a.s_a)), f.at(line, f.mul(a.x_w, part), e.element),
                        (part, steps[1]), (a.x_w, a.before_w, extent))
     with f.otherwise(long):
         for part in range(steps[1]):
-            _stage_short(f, a, e, (source, x), start, count, (part, steps[1]))
+            _stage_short(f, a, e, (source, x, later), start, count, (part, steps[1]))
 
 
-def _stage_short(f: Function, a: Registers, e: Elements, pointers: tuple[str, str], start: str, count: str,
-                 which: tuple[int, int]) -> None:
+def _stage_short(f: Function, a: Registers, e: Elements, pointers: tuple[str, str, str], start: str,
+                 count: str, which: tuple[int, int]) -> None:
     """A vector of pixels in all lines, then the next: which lanes are inside is known once."""
-    (source, x), (part, step) = pointers, which
+    (source, x, later), (part, step) = pointers, which
     with f.loop(0, a.x_w, e.lanes) as w:
         at = f.sub(f.add(f.mul(w, step), part), a.before_w)
         low, high = bounds(f, at, a.extent_w, step)
@@ -106,7 +113,9 @@ def _stage_short(f: Function, a: Registers, e: Elements, pointers: tuple[str, st
             line = f.add(start, i)
             good = f.compare("ult", line, a.extent_a)
             some = [f.choose(good, f"<{e.lanes} x i1>", mask, "zeroinitializer") for mask in masks]
-            value = pixels_masked(f, e, e.at(f, source, f.add(f.mul(line, a.s_a), at)), step, some)
+            from_ = f.add(f.mul(line, a.s_a), at)
+            f.prefetch(e.at(f, e.at(f, later, from_), part * e.lanes), 2)
+            value = pixels_masked(f, e, e.at(f, source, from_), step, some)
             place = f.add(f.mul(f.add(f.mul(i, step), part), a.x_w), w)
             f.write(e.kind, value, f.at(x, place, e.element), e.width)
 
@@ -184,7 +193,9 @@ def weight_module(e: Elements, rows: int, steps: tuple[int, int]) -> str:
                 f.write(e.kind, "zeroinitializer", f.at(f.scratch, f.mul(k, e.lanes), e.element))
             with f.loop(0, a.batch) as image, f.loop(0, a.grid, a.lines) as first:
                 source = f.add(f.mul(image, a.s_n), f.mul(group, a.s_group))
-                _stage(f, a, e, e.at(f, a.source, source), x, first, rows, steps)
+                following = f.compare("slt", f.add(image, 1), a.batch)
+                ahead = f.choose(following, "i64", f.mul(a.s_n, e.itemsize), 0)
+                _stage(f, a, e, e.at(f, a.source, source), x, first, rows, steps, ahead)
                 start = f.add(f.add(f.mul(image, a.t_n), f.mul(group, a.t_group)),
                               f.add(f.mul(out, a.t_c), f.mul(first, a.t_a)))
                 grad, lines = e.at(f, a.weight, start), f.least(a.lines, f.sub(a.grid, first))
