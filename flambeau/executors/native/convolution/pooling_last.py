@@ -23,6 +23,7 @@ WINDOWS = (*PLACES, *[f"{name}_{axis}" for name in ("kernel", "stride", "padding
 MEANS = (*WINDOWS, *[f"{name}_{axis}" for name in ("low", "high") for axis in AXES], "divisor")
 MAXIMA_POINTERS, MEANS_POINTERS = ("source", "target", "positions"), ("source", "target")
 GROUP = 4   # vectors of channels that go through a window together
+_AHEAD = 4096       # bytes behind what is read that are asked for
 
 Span = tuple[str, str, str]     # where a window begins and ends in a dimension, and its step
 
@@ -158,9 +159,13 @@ def _maxima(is_better: Callable[[Function, Elements, str, str], str]
 
 
 def _read(result: _Result, place: str, c: str, masks: list[str]) -> list[str]:
+    """Vectors of some channels. Those behind them are asked for: a window goes to and fro between lines."""
     f, a, e = result.f, result.a, result.e
     at = f.add(place, c)
-    return [e.read(f, e.at(f, a.source, f.add(at, k * e.lanes)), mask) for k, mask in enumerate(masks)]
+    places = [e.at(f, a.source, f.add(at, k * e.lanes)) for k in range(len(masks))]
+    for from_ in places:
+        f.prefetch(f.behind(from_, _AHEAD), 2)
+    return [e.read(f, from_, mask) for from_, mask in zip(places, masks)]
 
 
 def _written(result: _Result, c: str, masks: list[str], values: list[Variable]) -> str:
