@@ -16,9 +16,14 @@ Decisions that come out differently for every other shape (how many tasks) are f
 from __future__ import annotations
 
 import functools
+import marshal
 import operator
+import sys
 from collections.abc import Callable, Sequence
+from types import CodeType
 from typing import Any, ParamSpec, TypeVar
+
+from .llvm.compiling import disk
 
 _SIGNS = {operator.add: "+", operator.sub: "-", operator.mul: "*", operator.floordiv: "//", operator.mod: "%",
           operator.truediv: "/", operator.eq: "==", operator.ne: "!=", operator.lt: "<", operator.le: "<=",
@@ -28,6 +33,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 Step = tuple[Callable[..., Any], Any, int, Any]
+_LONG = 1000        # characters of a formula that takes longer to be compiled than to be read from disk
 _CALL = -1          # instead of a second operand: the first names all of them
 
 
@@ -230,7 +236,7 @@ class Tape:
         given = ", ".join([f"x{k}" for k in range(len(self.given))])
         text = "\n".join([f"def formula({given}):", *reversed(lines), f" return {self._text(wanted)}"])
         namespace = dict(self._names.values())
-        exec(compile(text, "<formula>", "exec"), namespace)
+        exec(_compiled(text), namespace)
         found: Callable[..., Any] = namespace["formula"]
         return found
 
@@ -267,6 +273,18 @@ class Tape:
     def _named(self, x: Any) -> str:
         """What cannot be written down has a name."""
         return self._names.setdefault(id(x), (f"c{len(self._names)}", x))[0]
+
+
+def _compiled(text: str) -> CodeType:
+    """What Python makes of a text; that of a long one, which takes milliseconds, is kept on disk."""
+    if len(text) < _LONG:
+        return compile(text, "<formula>", "exec")
+    key = disk.key_of("formula", text, sys.version)
+    kept = disk.load(key)
+    code: CodeType = compile(text, "<formula>", "exec") if kept is None else marshal.loads(kept)
+    if kept is None:
+        disk.store(key, marshal.dumps(code))
+    return code
 
 
 def _is_number(x: Any) -> bool:

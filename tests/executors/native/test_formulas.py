@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 import flambeau as torch
 from flambeau import config
 from flambeau.config import settings
-from flambeau.executors.native import templates
+from flambeau.executors.native import quantity, templates
 from flambeau.executors.native.fusion import refit
 from flambeau.executors.native.programs import known
 from flambeau.executors.native.programs.execution import joint
@@ -304,3 +305,24 @@ def test_shifts_are_lengths(by_formula: list[int]) -> None:
         by_formula.clear()
         planned(lambda x: x.roll((-8, 8), (0, 1)).exp().roll(-8), (20, 40, 8))
         assert len(by_formula) >= 4     # forwards and backwards
+
+
+def test_long_formulas_are_kept_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def formula() -> Any:
+        tape = Tape([3, 5])
+        a, b = tape.given
+        results = [a * k + b // k for k in range(2, 80)]
+        assert a < b
+        return tape.function(tuple(results))
+
+    def refuse(*arguments: Any) -> Any:
+        raise AssertionError("compiled again")
+
+    monkeypatch.setenv("FLAMBEAU_CACHE_DIR", str(tmp_path))
+    wanted = tuple([7 * k + 9 // k for k in range(2, 80)])
+    assert formula()(7, 9) == wanted and formula()(9, 7) is None
+    monkeypatch.setattr(quantity, "compile", refuse, raising=False)
+    assert formula()(7, 9) == wanted and formula()(9, 7) is None
+    monkeypatch.setenv("FLAMBEAU_CACHE_DIR", str(tmp_path / "other"))
+    with pytest.raises(AssertionError, match="compiled again"):
+        formula()
