@@ -123,6 +123,7 @@ class _Partition:
     def settle(self) -> None:
         """Kernels are what their members say from here on: ``unit``, the latest member as it was at first."""
         self.unit = [self.root(i) for i in range(self.last + 1)]
+        self.time = [*self.stage]   # of units: the member that one is called after may be moved to another
         self.readers: list[list[int]] = [[] for _ in self.unit]
         for i, reads in enumerate(self.reads):
             for k in reads:
@@ -138,14 +139,14 @@ class _Partition:
             if self.levels[i] != (ELEMENT,) or not self.readers[i]:
                 continue
             source, target = self.unit[i], self.unit[self.readers[i][0]]
-            if target == source or self.stage[target] <= self.stage[i] or self.space[target] is None:
+            if target == source or self.time[target] <= self.stage[i] or self.space[target] is None:
                 continue
             moved = self._waiting(i, target)
             self.size[source] -= len(moved)
             self.size[target] += len(moved)
             for k in moved:
                 self.unit[k] = target
-                self.stage[k] = self.stage[target]
+                self.stage[k] = self.time[target]
 
     def _waiting(self, i: int, target: int) -> list[int]:
         """Node i and those of its kernel that it alone needs, if they can be made in kernel ``target``."""
@@ -180,7 +181,7 @@ class _Partition:
         if levels is not None and ELEMENT not in levels:
             return True
         others = [r for r in self.readers[k] if r not in moved and self.unit[r] != self.unit[k]]
-        return any(self.stage[r] >= self.stage[target] for r in others)
+        return any(self.stage[r] >= self.time[target] for r in others)
 
     def merge(self) -> None:
         """Make one kernel of kernels of a stage that read the same array: they cannot wait for each other.
@@ -225,7 +226,7 @@ class _Partition:
         return order
 
     def _emit(self, root: int, members: dict[int, list[int]], done: set[int], order: list[list[int]]) -> None:
-        stack = [root]
+        stack, begun = [root], set[int]()
         while stack:
             top = stack[-1]
             if top in done:
@@ -233,6 +234,9 @@ class _Partition:
                 continue
             waiting = {self.unit[k] for i in members[top] for k in self.reads[i]} - done - {top}
             if waiting:
+                if top in begun:
+                    raise RuntimeError("kernels of a graph wait for each other")
+                begun.add(top)
                 stack.extend(waiting)
                 continue
             done.add(stack.pop())
