@@ -13,7 +13,8 @@ _MADE = ("zeros(4, 5)", "zeros(4, 5, dtype=torch.bfloat16)", "zeros(4, 5, dtype=
          "zeros(4, 5, dtype=torch.complex64)", "zeros(4, 0)", "zeros(4, 5, device='meta')")
 _KEYS = ((slice(1, -1), 0), (slice(-3, None), slice(None, -2)), (0, slice(-2, -1)), (slice(-9, 2), 1),
          (slice(-1, 1), 0), (slice(2, 9), slice(-5, None)), (slice(-1, None),), (slice(None), -1), (-1, -6),
-         (..., 0), (slice(1, 3), ...), (0, ..., -1), (0, 1, ...), (..., 0, 0, 0), (..., 0, ...), (..., None, 1))
+         (..., 0), (slice(1, 3), ...), (0, ..., -1), (0, 1, ...), (..., 0, 0, 0),
+         (..., 0, ...), (..., None, 1))
 _VALUES = ("2", "-0.5", "True", "T(3)", "T(3.5)", "ones(2)", "ones(3, 3)", "ones(1, 5)")
 
 
