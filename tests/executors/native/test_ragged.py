@@ -13,6 +13,7 @@ from flambeau import config
 from flambeau.executors.native import templates
 from flambeau.executors.native.fusion import refit
 from flambeau.executors.native.programs import known
+from flambeau.executors.native.programs.patterns.pattern import Pattern
 from tests.executors.native.planning import forget
 
 WIDTH = 64
@@ -46,7 +47,18 @@ def _entries(lengths: list[int], weight: torch.Tensor) -> torch.Tensor:
     return torch.sparse_coo_tensor(places, _rows(lengths) * weight, (3, 5, WIDTH)).to_dense()
 
 
-PROGRAMS = [_pooled, _joined, _positions, _entries]
+def _spans(lengths: list[int], weight: torch.Tensor) -> torch.Tensor:
+    """Means of parts that begin at the first row, at the second, or later."""
+    rows = torch.tanh(_rows([40]) * weight)
+    return torch.stack([rows[n % 4:n - 4].mean(0) for n in lengths])
+
+
+def _unlike(lengths: list[int], weight: torch.Tensor) -> torch.Tensor:
+    """Arrays of two lengths, each computed in another way."""
+    return torch.cat([torch.tanh(_rows(lengths[:1]) * weight), _rows(lengths[1:]).softmax(0) * weight])
+
+
+PROGRAMS = [_pooled, _joined, _positions, _entries, _spans]
 
 
 def _computed(program: Callable[[list[int], torch.Tensor], torch.Tensor], lengths: list[int]) -> list[Any]:
@@ -79,3 +91,23 @@ def test_lengths_ask_no_template(program: Callable[[list[int], torch.Tensor], to
     with config.executor("interpreter"):
         for ours, wanted in zip(found, _computed(program, lengths)):
             torch.testing.assert_close(ours, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_a_joint_formula_has_lengths_that_stayed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    with config.executor("native"):
+        forget()
+        for lengths in ([24, 31], [25, 32], [26, 33], [27, 34], [28, 34]):
+            _computed(_unlike, lengths)
+        monkeypatch.setattr(Pattern, "plans", None)
+        for lengths in ([23, 36], [26, 30], [27, 29]):
+            _computed(_unlike, lengths)
+
+
+def test_a_joint_formula_has_parts_that_begin_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = random.Random(0)
+    with config.executor("native"):
+        forget()
+        for k in range(24):
+            if k == 16:
+                monkeypatch.setattr(Pattern, "plans", None)
+            _computed(_spans, chosen.choices(range(17, 40), k=12))

@@ -84,12 +84,13 @@ def test_shapes_pass_until_they_come_back() -> None:
 
 
 def _graph_that_differs(k: int) -> None:
-    """Twelve products of one of two constants each: which of the two it is, differs with ``k``."""
-    constants = flambeau.ones(64, 64), flambeau.zeros(64, 64)
+    """Twelve products with one of two computed factors each: which of the two it is, differs with ``k``."""
+    constant = flambeau.ones(64, 64)
     flambeau.synchronize()
-    total = constants[0]
+    factors = constant * 1, constant * 2
+    total = constant
     for i in range(12):
-        total = flambeau.tanh(total) * constants[k >> i & 1]
+        total = flambeau.tanh(total) * factors[k >> i & 1]
     total.sum().item()
 
 

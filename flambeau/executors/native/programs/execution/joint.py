@@ -120,9 +120,12 @@ class Joint:
         """The plan of a stage, of which the numbers that vary are on the tape."""
         pattern, members = self._pattern, self._pattern.stages[s]
         own = self.sketch.of_stage(s, pattern.planned[s], self._signatures)
-        formula = own.formulas.find(own.take(self.given)) if own is not None else None
-        if own is not None and formula is not None:
-            return formula.on(self._tape, own.take(self._tape.given))
+        if own is not None:
+            formula = own.formulas.find(own.take(self.given))
+            if formula is None and own.places and pattern.learn(self.sketch, s, self._signatures, plan):
+                formula = own.formulas.find(own.take(self.given))   # of shapes that came again by chance
+            if formula is not None:
+                return formula.on(self._tape, own.take(self._tape.given))
         twin = pattern.twin_of(s)
         if twin is not None:
             pairs = [*zip(members, pattern.stages[twin])]

@@ -140,10 +140,13 @@ class Pattern:
             sketch = self._sketches.sketch(native, new)
         if sketch is None:
             return None
-        learned = [sketch.learn(s, self.planned[s], new, plan, self._fit(s).record)
-                   for s in made for plan in [plans[s]] if plan is not None]
+        learned = [self.learn(sketch, s, new, plan) for s in made for plan in [plans[s]] if plan is not None]
         numbers = sketch.numbers(new) if all(learned) else None
         return None if numbers is None else (sketch, numbers)
+
+    def learn(self, sketch: Sketch, s: int, signatures: Sequence[Signature], plan: Plan) -> bool:
+        """Find the formula of a stage that has this plan; whether there is one."""
+        return sketch.learn(s, self.planned[s], signatures, plan, self._fit(s).record)
 
     def twin_of(self, s: int) -> int | None:
         """An earlier stage that had the same plan."""

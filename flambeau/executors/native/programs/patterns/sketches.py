@@ -238,13 +238,23 @@ def _integers_of(signature: Signature) -> tuple[int, ...]:
 
 def _attribute_kinds(signatures: Sequence[Signature]) -> list[Any]:
     """What does not vary of the attributes that do."""
-    return [_facts(x) for s in signatures for x in s.attributes if _varies(x)]
+    return [_facts(x, _may_be_any(s, x)) for s in signatures for x in s.attributes if _varies(x)]
 
 
-def _facts(g: Any) -> Any:
+def _may_be_any(signature: Signature, attribute: Any) -> bool:
+    """Whether an attribute's numbers may be any, 0 and 1 being nothing special.
+
+    So it is where a part begins that is cut out or written: its template compares what it asks of.
+    """
+    return attribute.__class__ is tuple and signature.operator.kind == "move"
+
+
+def _facts(g: Any, is_any: bool = False) -> Any:
     """What does not vary: of a shape alone, too, which extents are 0 and 1."""
     if g.__class__ is Geometry:
         return g.family.kind
+    if is_any:
+        return tuple([n is None for n in g])
     return int if g.__class__ is int else tuple([n if n is None else min(n, 2) for n in g])
 
 

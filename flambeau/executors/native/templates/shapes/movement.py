@@ -19,6 +19,8 @@ from ...movement.boxes import box_of, surroundings
 from ...movement.copying import Place, copied, filled
 from ...plan import Call, Plan, Template
 
+SMALL = 1 << 16     # bytes of zeros that cost no more than to find out which of them are written anyway
+
 
 def source_of(g: Geometry, operand: int = 0) -> Place:
     """An operand as a place to copy from."""
@@ -101,10 +103,9 @@ def _embedded(signature: Signature) -> Plan | None:
     if not _same_type(signature) or not whole.is_contiguous or g.shape != part.shape:
         return None
     size = whole.dtype.itemsize
-    box = box_of(whole, part)
-    if not part.numel:
-        calls = [filled(Place((1,)), (whole.numel,), size)]
-    elif box is None:   # every other column, a diagonal
+    # What is small is cleared as a whole: where a part begins and ends then decides nothing.
+    box = box_of(whole, part) if part.numel and whole.numel * size > SMALL else None
+    if box is None:     # every other column, a diagonal
         calls = [filled(Place((1,)), (whole.numel,), size)]
     else:
         calls = [filled(Place(whole.strides, offset), extents, size)
