@@ -42,8 +42,12 @@ def run(nodes: list[Node], forced: bool = True) -> list[Node]:
         return _in_pieces(nodes, forced, lengths(reading.forms()[::-1]))
     program = program_of(nodes, reading, forced)
     if program is not None:
+        has_come_back = "new shapes" in ran     # in others
         ran.append("native")
-        return program.run(nodes, reading.flat)
+        failed = program.run(nodes, reading.flat)
+        if has_come_back:
+            _tell_of_return()
+        return failed
     reading.flat.clear()
     return interpreter.run(nodes)
 
@@ -124,11 +128,16 @@ def _replay(entry: Entry, pending: list[Node], live: list[Node],
     failed = entry.program.run(live, flat, arrays)
     if entry.glance is None:
         newcomers.returned(site)
+        entry.family.returns.count_back()
         entry.glance = glance_at(outline, entry.program)
         book.enter(entry.signatures[::-1], entry, entry.glance)
-        while on_return:
-            on_return.pop()()
+        _tell_of_return()
     return failed
+
+
+def _tell_of_return() -> None:
+    while on_return:
+        on_return.pop()()
 
 
 _signature, _operands = attrgetter("signature"), attrgetter("operands")

@@ -37,6 +37,7 @@ _MET = 50_000               # graphs that are known to have come
 # the last one are remembered together (known.py).
 LARGEST = 16_000
 _TOGETHER = 2       # prices that shapes which never come again pay before one of them is bought a program
+_LATELY, _RARE = 32, 8      # shapes from which it is told whether they come back, and of how many one does
 _MISSED, _CAME_BACK = 3, 4      # by how much a newcomer and its return change what is expected of its line,
 _EXPECTED, _MOST = 5, 8         # from where on the next newcomer there is bought; the most
 
@@ -179,6 +180,32 @@ class Newcomers:
         self._expected.clear()
         self._open.clear()
         self._latest.clear()
+
+
+class Returns:
+    """Whether new shapes of a family of graphs that has a joint formula come back, as far as one can tell.
+
+    Where few of the latest did, their programs are not kept (Note: passing programs).
+    """
+
+    __slots__ = ("_new", "_back")
+
+    def __init__(self) -> None:
+        self._new = self._back = 0
+
+    def count_new(self) -> None:
+        """Shapes came that had not been met."""
+        self._new += 1
+        if self._new >= 2 * _LATELY:
+            self._new, self._back = self._new // 2, self._back // 2
+
+    def count_back(self) -> None:
+        """Shapes came for the second time."""
+        self._back += 1
+
+    def are_rare(self) -> bool:
+        """Whether what is new most likely does not come back."""
+        return self._new >= _LATELY and self._back * _RARE < self._new
 
 
 def _operators(forms: Iterable[int]) -> int:

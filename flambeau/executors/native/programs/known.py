@@ -22,7 +22,7 @@ from weakref import ref
 from ....graph.node import Node, Signature
 from ...measure import ran
 from ..llvm.compiling import code
-from ..tiers import Rent, ledger, newcomers
+from ..tiers import Rent, Returns, ledger, newcomers
 from .book import Book, was_used
 from .execution.dump import dump
 from .execution.joint import Joints
@@ -41,8 +41,7 @@ _LIMIT = 50_000     # nodes in all graphs that are remembered
 _ARRANGEMENTS = 16  # of one family
 _CHANCES = 3        # families that differ in which operands are the same, before none is taken for another
 _COMPARED = 8       # of them, with a new one
-_PASSED = 1 << 14   # graphs that came in shapes without an entry,
-_PASSES = 4         # and how often they do: an entry, its program and its glance cost as much
+_PASSED = 1 << 14   # graphs that came once in shapes without an entry
 _PLACELESS = 4096   # graphs of one family that are compared with the next one
 _signature = attrgetter("signature")
 _log = logging.getLogger("flambeau")
@@ -56,8 +55,8 @@ class Family:
     entry of its own since it was last considered whether to forget the family's.
     """
 
-    __slots__ = ("key", "outline", "pattern", "arrangements", "joints", "entries", "rent", "following",
-                 "moves", "placeless", "passer", "passed", "__weakref__")
+    __slots__ = ("key", "outline", "pattern", "arrangements", "joints", "entries", "rent", "returns",
+                 "following", "moves", "placeless", "passer", "passed", "__weakref__")
 
     def __init__(self, key: tuple[Any, ...], outline: Outline) -> None:
         self.key = key
@@ -67,6 +66,7 @@ class Family:
         self.joints = Joints()
         self.entries: dict[tuple[Any, ...], Entry] = {}
         self.rent = Rent(ledger.spent_on(outline.forms))
+        self.returns = Returns()
         self.following: Callable[[], Family | None] = _nothing
         self.moves = False
         # What graphs were except for the places of their operands, once one read a part of a leaf.
@@ -107,7 +107,7 @@ _entries: deque[Entry] = deque()    # of all families
 # Those that have programs, by signatures in the order of recording: of several, the latest.
 replays: dict[tuple[Signature, ...], Entry] = {}
 book: Book[Entry] = Book()
-_passed: dict[int, int] = {}
+_passed: set[int] = set()
 _latest: Entry | None = None
 _remembered = 0
 
@@ -165,9 +165,9 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
 
 
 def _passing(family: Family, reading: Reading) -> Program | None:
-    """The program of a graph in shapes that came seldom, by a joint formula of its family."""
+    """The program of a graph in new shapes that hardly come back, by a joint formula of its family."""
     global _latest
-    if _latest is None:
+    if _latest is None or not family.returns.are_rare():
         return None
     if family.moves:
         settle(reading)
@@ -175,15 +175,18 @@ def _passing(family: Family, reading: Reading) -> Program | None:
             return None
     signatures = tuple(reading.signatures)
     shapes = hash(signatures)
-    comings = _passed.get(shapes, 0)
-    if comings >= _PASSES or signatures in family.entries:
+    if shapes in _passed:
+        family.returns.count_back()
+        return None
+    if signatures in family.entries:
         return None
     program = family.joints.passing(reading.signatures)
     if program is None:
         return None
     if len(_passed) >= _PASSED:
         _passed.clear()
-    _passed[shapes] = comings + 1
+    _passed.add(shapes)
+    family.returns.count_new()
     family.passed = True
     _latest.following = ref(family.passer)
     _latest.family.following = ref(family)
@@ -234,6 +237,7 @@ def _plan(entry: Entry, nodes: list[Node]) -> Program:
     family = entry.family
     program = family.joints.program(entry.signatures)
     if program is not None:
+        family.returns.count_new()
         return program
     plans = family.pattern.plans(entry.signatures) if family.pattern is not None else None
     key, new = None, list[Planned]()

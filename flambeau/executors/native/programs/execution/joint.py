@@ -5,8 +5,9 @@ are put together on one, which computes once what several need. It gives those w
 that differ from shape to shape; the others are copied from the program that it was made of. So shapes that
 come once and never again cost no plan, call or list of words of their own.
 
-Note: passing programs. Shapes that come for the first few times run in one program that all such shapes
-share, in whose memory those words are written over. Those that go on to come get a program of their own.
+Note: passing programs. Where few of a family's shapes that were new lately came back, those that are new run
+in one program that all of them share, in whose memory those words are written over. Shapes that come back get
+a program of their own.
 """
 
 from __future__ import annotations
