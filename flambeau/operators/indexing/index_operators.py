@@ -56,6 +56,8 @@ def _read_kernel(m: Any, input: Any, *rest: Any) -> Any:
             return m.take(input, indices[0], dims[0])
         return input[_key(dims, indices)]
     except IndexError as error:
+        if not input.size and all(input.shape[d] for d in dims):
+            return input[_key(dims, [0 * index for index in indices])]  # nothing is read, wherever that is
         raise _in_words(error, dims) from None
 
 

@@ -113,6 +113,13 @@ def test_programs_have_all_of_it() -> None:
     assert programs and not any(program.several for program in programs)
 
 
-def test_an_index_out_of_range_is_refused_though_nothing_is_there() -> None:
-    with config.executor("native"), pytest.raises(IndexError):
-        torch.zeros(3, 0)[torch.tensor([5])].tolist()
+@pytest.mark.parametrize("tier", ["interpreter", "native"])
+def test_indices_out_of_range_are_minded_where_something_is_there(tier: str) -> None:
+    """As in PyTorch: subscripts that choose nothing choose it anywhere."""
+    five = torch.tensor([5]) + 0
+    with config.executor(tier):
+        assert torch.zeros(3, 0)[five].tolist() == torch.zeros(3, 2, 0)[five, five].tolist() == [[]]
+        with pytest.raises(IndexError):
+            torch.zeros(3, 1)[five].tolist()
+        with pytest.raises(IndexError):
+            torch.zeros(0, 3)[five].tolist()

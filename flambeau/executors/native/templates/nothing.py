@@ -39,9 +39,10 @@ def of_nothing(signature: Signature) -> Plan | None:
     operator = signature.operator
     operands = [g for g in signature.geometries if g.__class__ is Geometry]
     if all(not g.numel for g in signature.outputs):
-        # Indices that there are may be out of range, though nothing is at them.
-        known = all(not g.numel or g.dtype.is_floating_point for g in operands[1:])
-        return Plan([_nothing(signature)]) if signature.outputs and known and not operator.owns else None
+        # Indices that there are may be out of range, though nothing is at them: most operators mind.
+        minded = operator.name != "index" and any(g.numel and not g.dtype.is_floating_point
+                                                  for g in operands[1:])
+        return Plan([_nothing(signature)]) if signature.outputs and not (minded or operator.owns) else None
     out = signature.outputs[0]
     if not signature.single or not out.is_dense or out.offset:
         return None
