@@ -211,8 +211,8 @@ def write_number(x: Tensor, geometry: Geometry, number: int | float) -> bool:
     simple (Note: hot functions, in ``recording/record.py``).
     """
     storage = x._storage
-    if geometry.device is META or not geometry.numel:
-        return False
+    if geometry.device is META or not geometry.numel or geometry.dtype is dtypes.complex32:
+        return False    # NumPy has no half complex numbers
     value = storage.node.value
     if value.__class__ is np.ndarray and geometry.numel <= FEW and writes_few() \
             and value.dtype is geometry.dtype.numpy and _is_own(storage, value, geometry):
