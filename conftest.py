@@ -1,4 +1,4 @@
-"""Lets pytest run the examples of one file of the package: ``pytest flambeau/operators/reductions/sorting.py``."""
+"""Lets pytest run one file's examples: ``pytest flambeau/operators/reductions/sorting.py``."""
 
 from __future__ import annotations
 
