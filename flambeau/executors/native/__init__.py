@@ -100,7 +100,7 @@ def _promise_natively() -> None:
 
 # How many bytes pending nodes promise.
 promised: Callable[[list[Node]], int] = _promised
-# What is done once a graph has come back and is known by a glance: more of them will.
+# What is done once a graph has come back, in the same shapes or in others: more of them will.
 on_return: list[Callable[[], None]] = [_promise_natively]
 
 
