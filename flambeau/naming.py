@@ -8,7 +8,7 @@ from typing import Any
 _PACKAGE = __name__.partition(".")[0]
 _IN_C = {"dtype": "dtype", "layout": "layout", "device": "device", "memory_format": "memory_format",
          "Generator": "_C.Generator"}
-_MADE_BY_A_STATEMENT = 1 << 9       # Py_TPFLAGS_HEAPTYPE
+_IMMUTABLE, _MADE_LATER = 1 << 8, 1 << 9    # Py_TPFLAGS_IMMUTABLETYPE (of C), Py_TPFLAGS_HEAPTYPE
 
 
 def of_package(definition: Any) -> bool:
@@ -21,7 +21,8 @@ def shown_type(value: Any) -> str:
     cls = type(value)
     if cls.__module__.partition(".")[0] in (_PACKAGE, "torch") and cls.__name__ in _IN_C:
         return f"torch.{_IN_C[cls.__name__]}"
-    plain = cls.__module__ == "builtins" or cls.__flags__ & _MADE_BY_A_STATEMENT
+    by_a_statement = cls.__flags__ & (_IMMUTABLE | _MADE_LATER) == _MADE_LATER
+    plain = cls.__module__ == "builtins" or by_a_statement
     return cls.__name__ if plain else f"{cls.__module__}.{cls.__name__}"
 
 

@@ -145,14 +145,14 @@ def chosen_at_once(x: Tensor, mask: Tensor) -> Tensor | None:
 def _chosen(array: Any, mask: Any, dtype: dtypes.dtype) -> Tensor:
     """NumPy's ``array[mask]``, which is slow with rows."""
     rest = array.shape[mask.ndim:]
-    if rest:
-        if mask.ndim > 1:
-            array, mask = array.reshape(mask.size, *rest), mask.reshape(-1)
-        found = array.compress(mask, 0)
-    else:
+    if not rest:
         found = array[mask]
+        return from_value(found, contiguous(found.shape, dtype))
+    if mask.ndim > 1:
+        array, mask = array.reshape(mask.size, *rest), mask.reshape(-1)
+    found = array.compress(mask, 0)
     geometry = contiguous(found.shape, dtype)
-    found.shape = found.size    # no view, whose memory another array has
+    found.resize(found.size, refcheck=False)    # no view, whose memory another array has
     return from_value(found, geometry)
 
 
