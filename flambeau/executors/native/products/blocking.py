@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..llvm.compiling.code import compile_soon
+from ..llvm.compiling.machine import machine
 from ..llvm.emitter import Dtype
 from ..plan import Call, Plan, Words
 from ..quantity import least, whole
@@ -26,7 +27,7 @@ from .epilogue import ITEM, Arguments
 from .following import Follower
 from .gemm import product_kernel
 from .microkernel import Tile
-from .skinny import ROWS_AHEAD, skinny_kernel, width_of
+from .skinny import ROWS_AHEAD, WIDTHS, skinny_kernel, width_of
 from .tiny import SCALARS, Across, rows_at_once, tiny_kernel
 
 PACKED = 1 << 14        # elements of B that a task packs beforehand, at least: 2 microseconds
@@ -293,7 +294,7 @@ def _columns_at_once(n: int, lanes: int) -> int:
     """How many of so few columns are computed at once; sums of their lanes fill a vector at most."""
     if n <= 2:
         return 2
-    best = most = min(5, lanes)
+    best = most = min(max(WIDTHS[machine().registers]), lanes)
     for rows in range(most - 1, 2, -1):
         if -(-n // rows) * rows < -(-n // best) * best:
             best = rows

@@ -51,12 +51,15 @@ _ACROSS = (("ptr noalias readonly", "%words"), ("ptr", "%c"), ("i64", "%row"), (
 AHEAD = 1 << 14     # bytes of columns, rounded up,
 ROWS_AHEAD = 32     # or rows of so many columns as are computed at once: those used next, where B is large
 _LINE = 64
+# By registers, how many columns are computed at once with so many rows; or vectors of columns.
+WIDTHS = {16: {1: 8, 2: 4, 3: 3, 4: 2, 5: 2},
+          32: {1: 8, 2: 8, 3: 6, 4: 4, 5: 4, 6: 4, 7: 4, 8: 3, 9: 3, 10: 2}}
 _INDICES = ("%i0", "%i1", "%i2")
 
 
 @kernel("skinny", effort=Effort.FEW)
 def skinny_kernel(kind: Kind, rows: int, inner: bool, turned: bool = False) -> str:
-    """The address of the kernel for up to ``rows`` rows (1 to 5) at once."""
+    """The address of the kernel for up to ``rows`` rows (``WIDTHS``) at once."""
     return skinny_text(kind, rows, inner, turned)
 
 
@@ -67,8 +70,7 @@ def skinny_text(kind: Kind, rows: int, inner: bool, turned: bool = False) -> str
 
 def width_of(kind: Kind, rows: int, inner: bool) -> int:
     """How many columns are computed at once."""
-    many = machine().registers == 32
-    count = {1: 8, 2: 8, 3: 6, 4: 4, 5: 4}[rows] if many else {1: 8, 2: 4, 3: 3, 4: 2, 5: 2}[rows]
+    count = WIDTHS[machine().registers][rows]
     return count if inner else count * kind.tile.lanes
 
 
@@ -172,14 +174,22 @@ class _Writer:
             further = f.div(f.add(groups, lanes * source.itemsize - 1), groups)
 
             def step(k: str, mask: str | None) -> None:
-                factors = [read_lanes(f, self.kind.compute, lanes, f.at(row, k, self.element), mask)
-                           for row in rows]
-                for j, start in enumerate(columns):
+                def factor(row: str) -> str:
+                    return read_lanes(f, self.kind.compute, lanes, f.at(row, k, self.element), mask)
+
+                def value(start: str) -> str:
                     if mask is None:
                         f.prefetch(f.at(start, asked.get(), "i8"), 2)
-                    value = read_lanes(f, source, lanes, element_at(f, source, start, k), mask)
-                    for i, factor in enumerate(factors):
-                        acc[i][j].set(f.fma(self.vector, factor, value, acc[i][j].get()))
+                    return read_lanes(f, source, lanes, element_at(f, source, start, k), mask)
+
+                # Of fewer vectors there is always one in a register, the others are read one by one.
+                by_row = self.rows > self.width
+                held = [*map(value, columns)] if by_row else [*map(factor, rows)]
+                for x, start in enumerate(rows if by_row else columns):
+                    read = factor(start) if by_row else value(start)
+                    for y, other in enumerate(held):
+                        total = acc[x][y] if by_row else acc[y][x]
+                        total.set(f.fma(self.vector, read, other, total.get()))
 
             whole = f.emit(f"and i64 {depth}, {-lanes}")
             with f.loop(0, whole, lanes) as k:
