@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import inspect
 import os
 import subprocess
 import sys
@@ -70,6 +71,15 @@ def test_what_is_noted_is_not_written_again(tmp_path: Path) -> None:
     want, written = _run(tmp_path, _WRITER)
     assert written == 1 and _run(tmp_path, _WRITER) == (want, 0)
     assert _run(tmp_path, _WRITER, FLAMBEAU_CACHE_MB="0") == (want, 1)
+
+
+def test_all_fixed_code_is_noted() -> None:
+    from flambeau.autograd import comparing
+    from flambeau.executors.native.programs.runtime import runtime
+    from flambeau.tensor.recording.native import record
+
+    for entries in (comparing.entries, runtime.entries, record.entries):
+        assert notes.key_of(inspect.unwrap(entries), ()) is not None
 
 
 def test_notes_do_not_outlive_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ from . import disk, dumping
 from .machine import machine
 
 # Everything that a module's text can follow from.
-_FOLDERS = ("executors", "graph", "operators", "optim", "random_streams", "sparse", "tensor")
+_FOLDERS = ("autograd", "executors", "graph", "operators", "optim", "random_streams", "sparse", "tensor")
 _PACKAGE = __name__.partition(".")[0]
 _signatures: Recent[Signature, str] = Recent(1 << 11)     # as they are spelled
 _geometries: Recent[Geometry, str] = Recent(1 << 12)
@@ -120,7 +120,8 @@ def _spelled_function(function: FunctionType) -> str:
         raise _Nameless
     code = function.__code__
     made_with = tuple(cell.cell_contents for cell in function.__closure__ or ())
-    place = f"{function.__module__}.{function.__qualname__} {code.co_firstlineno} {_column_of(code)}"
+    column = _column_of(code) if code.co_name == "<lambda>" else None
+    place = f"{function.__module__}.{function.__qualname__} {code.co_firstlineno} {column}"
     return f"{place} {_spelled(made_with)} {_spelled(function.__defaults__)}"
 
 
