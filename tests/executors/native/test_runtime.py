@@ -355,6 +355,32 @@ def test_a_forked_process_has_memory_of_its_own() -> None:
         assert block.bytes[:4].tolist() == [1] * 4
 
 
+def _wants_huge_pages(address: int) -> bool:
+    """Whether the system was asked for huge pages there."""
+    inside = False
+    with open("/proc/self/smaps") as lines:
+        for line in lines:
+            first, *flags = line.split()
+            if "-" in first:
+                start, end = (int(x, 16) for x in first.split("-"))
+                inside = start <= address < end
+            elif inside and first == "VmFlags:":
+                return "hg" in flags
+    raise AssertionError("nothing lies there")
+
+
+@pytest.mark.skipif(not os.path.exists("/sys/kernel/mm/transparent_hugepage"), reason="no huge pages")
+def test_small_programs_have_small_pages() -> None:
+    from flambeau.executors.native.programs.runtime.arena import Block
+    from flambeau.executors.native.programs.runtime.results import NewArrays
+
+    small, large = Block(5 << 20), Block(50 << 20)
+    places = [small.address, large.address, large.address + (7 << 20), large.address + (20 << 20)]
+    assert [*map(_wants_huge_pages, places)] == [False, False, False, True]
+    arrays = NewArrays([7 << 20, 40 << 20], [np.dtype(np.int8)] * 2).make()
+    assert [_wants_huge_pages(x.ctypes.data + (1 << 20)) for x in arrays] == [False, True]
+
+
 @pytest.mark.skipif(not hasattr(mmap, "MADV_DONTNEED"), reason="this system takes no pages back")
 def test_the_arena_gives_back_what_is_needed_no_more() -> None:
     from flambeau.executors.native.programs.runtime import arena

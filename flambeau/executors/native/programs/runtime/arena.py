@@ -4,10 +4,16 @@ Note: the arena. Fresh large buffers cost page faults, and small pages cost addr
 arithmetic that is done in them. Values that only kernels of one program see lie in one block that all
 programs use in turn, in huge pages where the system grants them. Much that none of the last programs needed
 is given back. ``FLAMBEAU_ARENA=0`` gives the block back after each program.
+
+Note: small pages. A huge page is cleared whole when its first byte is written, and comes from memory that the
+system has not used for long: where the system is a guest, its host may have to find that memory first, which
+takes milliseconds. What processors remember of addresses covers some megabytes in small pages as well. So the
+arena begins in those, and small programs have no others.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import mmap
 from typing import Any
@@ -17,6 +23,7 @@ import numpy as np
 from ....freed import KEEP
 
 _HUGE = 2 << 20
+_SMALL_PAGES = 8 << 20      # bytes (Note: small pages)
 _SPARE = 4
 _LEAST = 64 << 20
 _LAST = 32      # programs
@@ -33,14 +40,12 @@ class Block:
         room = size + (_HUGE if large else 64)
         # Private: a forked process must not write into its parent's values.
         memory: Any = mmap.mmap(-1, max(room, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        if large and hasattr(mmap, "MADV_HUGEPAGE"):
-            try:
-                memory.madvise(mmap.MADV_HUGEPAGE)
-            except OSError:  # the kernel has none
-                pass
         whole = np.frombuffer(memory, np.uint8)
         start = whole.__array_interface__["data"][0]
         shift = -start % (_HUGE if large else 64)
+        if size > _SMALL_PAGES and hasattr(mmap, "MADV_HUGEPAGE"):
+            with contextlib.suppress(OSError):  # the kernel has none
+                memory.madvise(mmap.MADV_HUGEPAGE, shift + _SMALL_PAGES)
         self.address = start + shift
         self.bytes = whole[shift:shift + size]
         self._memory, self._shift = memory, shift

@@ -25,6 +25,7 @@ LARGE = 1 << 20         # bytes, from which on a block is the pool's
 _PAGE = 4096
 _NEAR = 8               # a block may be larger by this part
 _HUGE_PAGES = 14        # advice to Linux
+_SMALL_PAGES = 16 << 20     # bytes of a block up to which it is not given (Note: small pages)
 
 
 def get(f: Function, base: str, k: int, kind: str = "i64") -> str:
@@ -76,7 +77,8 @@ class Pool:
                 f.give("null")
             if sys.platform == "linux":
                 f.declarations["declare i32 @madvise(ptr, i64, i32)"] = None
-                f.effect(f"{f.name()} = call i32 @madvise(ptr {given}, i64 %size, i32 {_HUGE_PAGES})")
+                with f.when(f.compare("sgt", "%size", _SMALL_PAGES)):
+                    f.effect(f"{f.name()} = call i32 @madvise(ptr {given}, i64 %size, i32 {_HUGE_PAGES})")
             block = f.at(given, BEFORE, "i8")
             put(f, block, GIVEN, given, "ptr")
             put(f, block, SIZE, "%size")
