@@ -39,11 +39,24 @@ _CUBE = 0.044715
 
 # --- the logistic function and tanh -------------------------------------------------------------------------
 
+_ones: dict[Any, Array] = {}
+
+
+def _one(like: Array) -> Array:
+    """The number 1 of an array's type: to make an array of a Python number takes as long as to add it."""
+    numpy_type = like.dtype
+    found = _ones.get(numpy_type)
+    if found is None:
+        found = _ones[numpy_type] = np.ones((), numpy_type)
+    return found
+
+
 def _sigmoid_into(out: Array, x: Array) -> None:
-    np.negative(x, out=out)
-    np.exp(out, out=out)  # infinite for x far below 0, where the quotient is 0
-    out += 1
-    np.divide(1, out, out=out)
+    one = _one(out)
+    np.negative(x, out)
+    np.exp(out, out)    # infinite for x far below 0, where the quotient is 0
+    np.add(out, one, out)
+    np.divide(one, out, out)
 
 
 def sigmoid(x: Any) -> Any:
@@ -52,9 +65,9 @@ def sigmoid(x: Any) -> Any:
 
 
 def _sigmoid_gradient_into(out: Array, grad: Array, output: Array) -> None:
-    np.subtract(1, output, out=out)
-    out *= output
-    out *= grad
+    np.subtract(_one(out), output, out)
+    np.multiply(out, output, out)
+    np.multiply(out, grad, out)
 
 
 def sigmoid_gradient(grad: Any, output: Any) -> Any:
@@ -63,9 +76,9 @@ def sigmoid_gradient(grad: Any, output: Any) -> Any:
 
 
 def _tanh_gradient_into(out: Array, grad: Array, output: Array) -> None:
-    np.multiply(output, output, out=out)
-    np.subtract(1, out, out=out)
-    out *= grad
+    np.multiply(output, output, out)
+    np.subtract(_one(out), out, out)
+    np.multiply(out, grad, out)
 
 
 def tanh_gradient(grad: Any, output: Any) -> Any:

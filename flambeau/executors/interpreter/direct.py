@@ -18,7 +18,7 @@ from ...dtypes import float32, float64, int64
 from ...graph.geometry import Geometry
 from ...graph.node import Signature
 from ...graph.operator import Kernel
-from . import mathematics, products
+from . import blas, mathematics, products
 from .arrays import Array, reinterpret
 from .readers import Reader, number_of, reader, readers_of
 
@@ -60,6 +60,8 @@ def _function_of(kernel: Kernel, count: int) -> tuple[np.ufunc, tuple[int, ...]]
 def prepare(signature: Signature) -> Callable[[tuple[Any, ...]], Any] | None:
     """How to run such an operator; None where this is none."""
     geometries, out = signature.geometries, signature.outputs[0]
+    if len(geometries) == 3 and _is_linear(signature.operator.kernel):
+        return _linear(signature)
     if signature.attributes or not 0 < len(geometries) < 3 or not signature.single \
             or not out.is_contiguous or not out.numel or type(None) in geometries:
         return None
@@ -84,6 +86,38 @@ def prepare(signature: Signature) -> Callable[[tuple[Any, ...]], Any] | None:
     if not flat and not out.ndim:   # NumPy gives no array then
         return None
     return _runner(function, readers_of(signature, flat), order, out)
+
+
+@cache
+def _is_linear(kernel: Kernel) -> bool:
+    """Whether a kernel is ``linear`` of its operands."""
+    operands = object(), object(), object()
+    try:
+        call = kernel(_Names(), *operands)
+    except Exception:   # as above
+        return False
+    return call.__class__ is _Call and call.name == "linear" and call.operands == operands
+
+
+def _linear(signature: Signature) -> Callable[[tuple[Any, ...]], Any] | None:
+    """How to run ``linear`` where BLAS takes the operands as they are and one thread is enough."""
+    x, weight, bias = signature.geometries
+    dtype, given = signature.outputs[0].dtype, [g for g in signature.geometries if g.__class__ is Geometry]
+    if dtype not in (float32, float64) or signature.rounds is not None or not signature.outputs[0].numel \
+            or not 0 < x.ndim < 3 or weight.ndim != 2 or (x.ndim == 2 and x.shape[1] == 1) \
+            or x.numel * weight.shape[0] >= blas.PARALLEL \
+            or not all(g.is_contiguous and g.dtype is dtype for g in given):
+        return None
+    matmul, add = np.matmul, np.add
+    read, read_weight = reader(x, None), reader(weight, None)
+    if bias.__class__ is not Geometry:
+        return lambda operands: matmul(read(operands[0]), read_weight(operands[1]).T).reshape(-1)
+    read_bias = reader(bias, None)
+
+    def execute(operands: tuple[Any, ...]) -> Array:
+        product: Array = matmul(read(operands[0]), read_weight(operands[1]).T)
+        return add(product, read_bias(operands[2]), product).reshape(-1)
+    return execute
 
 
 # Python compares two numbers in a fraction of the time that NumPy takes to be called.

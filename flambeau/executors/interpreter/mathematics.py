@@ -143,7 +143,17 @@ def floored_remainder(x: Any, y: Any) -> Any:
     return np.where((rest != 0) & (np.less(y, 0) != np.less(rest, 0)), rest + y, rest)
 
 
-quotient_by_number, remainder_by_number = floored_quotient, floored_remainder
+def quotient_by_number(x: Any, y: Any) -> Any:
+    """``floored_quotient`` by a number, which is not zero."""
+    return floored_quotient(x, y) if isinstance(y, np.ndarray) else np.floor_divide(x, y)
+
+
+def remainder_by_number(x: Any, y: Any) -> Any:
+    """``floored_remainder`` by a number, which is not zero."""
+    return floored_remainder(x, y) if isinstance(y, np.ndarray) or x.size > _FEW else np.remainder(x, y)
+
+
+_FEW = 1 << 10      # elements, for which it takes longer to call NumPy than to divide
 
 
 def _integer_remainder(x: Any, y: Any) -> Any:

@@ -105,7 +105,7 @@ def logsumexp(x: Array, dims: tuple[int, ...], keepdim: bool, narrow: Any = None
     """log(sum(exp(x))), the largest element taken out where it is finite; ``narrow``: each step rounded."""
     if not x.size:
         return np.log(sum(x, axis=dims, keepdims=keepdim))
-    peak = np.max(x.real, axis=dims, keepdims=True)
+    peak = _largest(x if x.dtype.kind != "c" else x.real, dims, None, None, True)
     peak = np.where(np.isfinite(peak), peak, peak.dtype.type(0))
     parts = rounded(np.exp(rounded(x - peak, narrow)), narrow)
     total = rounded(np.log(rounded(sum(parts, axis=dims, keepdims=keepdim), narrow)), narrow)

@@ -138,6 +138,11 @@ def TOPK(m: Any, input: Any, k: int, dim: int, largest: bool, in_order: bool) ->
         return none.astype(input.dtype), none
     is_last = dim == input.ndim - 1     # nothing is to be moved, which takes as long as to select a few
     rows = input if is_last else m.moveaxis(input, dim, -1)
+    if input.size == input.shape[dim] and _selects(k, in_order, input.size):
+        found = _top_of_row(input.reshape(-1), k, largest)
+        if found is not None:
+            shape = *input.shape[:dim], k, *input.shape[dim + 1:]
+            return input.reshape(-1)[found].reshape(shape), found.reshape(shape)
     indices = _top(m, rows.reshape(-1, rows.shape[-1]), k, largest, in_order).reshape(*rows.shape[:-1], k)
     if not is_last:
         indices = m.moveaxis(indices, -1, dim)
@@ -155,8 +160,8 @@ def _top(m: Any, x: Any, k: int, largest: bool, in_order: bool) -> Any:
         indices = m.take_along_axis(candidates, chosen, axis=1)
     else:
         indices = order_along(m, x, 1, largest)[:, :more]
-    selected = in_order or k * ties.FEW <= n        # not left as introselect finds them
-    rows = ties.tied(m.take_along_axis(x, indices, axis=1)) if selected else np.full(len(x), k > 0)
+    rows = ties.tied(m.take_along_axis(x, indices, axis=1)) if _selects(k, in_order, n) \
+        else np.full(len(x), k > 0)
     indices = indices[:, :k]
     if rows.any():
         some = x[rows]
@@ -164,6 +169,26 @@ def _top(m: Any, x: Any, k: int, largest: bool, in_order: bool) -> Any:
         rank = ties.ranks(m.take_along_axis(some, order, axis=1), order)
         indices[rows] = ties.top_places(rank, k, in_order)
     return indices
+
+
+def _selects(k: int, in_order: bool, n: int) -> bool:
+    """Whether k of n elements are not left as introselect finds them."""
+    return in_order or k * ties.FEW <= n
+
+
+def _top_of_row(x: Any, k: int, largest: bool) -> Any:
+    """The places of the k largest (or smallest) elements of one row, if none of them are equal, or NaN."""
+    n = len(x)
+    more, some = min(k + 1, n), None
+    if k * 8 < n:
+        some = x.argpartition(n - more)[n - more:] if largest else x.argpartition(more - 1)[:more]
+    order = (x if some is None else x[some]).argsort()
+    order = order[:-more - 1:-1] if largest else order[:more]
+    found = order if some is None else some[order]
+    values = x[found]
+    if np.equal(values[1:], values[:-1]).any() or np.not_equal(values, values).any():
+        return None
+    return found[:k]
 
 
 @TOPK.derivative("input", keeps="output1")

@@ -142,6 +142,9 @@ def gru(m: Any, input: Array, sizes: Array | None, h0: Array | None, w_ih: Array
     width = w_hh.shape[1]
     products = _projected(m, input, w_ih, b_ih, None)
     rows = products.shape[0]
+    if h0 is not None and rows == batch and not keeps:
+        after, none = _gru_step(m, products, h0, w_hh, b_hh), m.empty((0, width), products.dtype)
+        return _shaped(after.copy(), input), after, m.empty((0, 4 * width), products.dtype), none
     h = _state(m, h0, (batch, width), products)
     output = m.empty((rows, width), products.dtype)
     gates = m.empty((rows * keeps, 4 * width), products.dtype)
@@ -159,6 +162,19 @@ def gru(m: Any, input: Array, sizes: Array | None, h0: Array | None, w_ih: Array
         h[:n] = (before - new) * z + new
         output[now] = h[:n]
     return _shaped(output, input), h, gates, h_before
+
+
+def _gru_step(m: Any, x: Array, h: Array, w_hh: Array, b_hh: Array | None) -> Array:
+    """The state after the only step, of a cell, say."""
+    width, recurrent = h.shape[1], m.linear(h, w_hh, b_hh)
+    gates = m.sigmoid(x[:, :2 * width] + recurrent[:, :2 * width])
+    new = m.multiply(gates[:, :width], recurrent[:, 2 * width:])
+    new += x[:, 2 * width:]
+    m.tanh(new, out=new)
+    after = m.subtract(h, new)
+    after *= gates[:, width:]
+    after += new
+    return after
 
 
 def gru_backward(m: Any, grad: Array | None, grad_h: Array | None, sizes: Array | None, gates: Array,
