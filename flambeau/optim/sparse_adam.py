@@ -39,10 +39,10 @@ class SparseAdam(ParameterwiseOptimizer):
         if not 0.0 < eps:
             raise ValueError(f"Invalid epsilon value: {eps}")
         check_betas(betas)
+        expect_sparse_tensors()     # takes milliseconds, which the first step would
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
         self._check_all("Sparse params", "requires dense parameter tensors", lambda p: p.is_sparse)
         self._check_all("Complex params", "does not support complex parameters", lambda p: p.is_complex())
-        expect_sparse_tensors()     # takes milliseconds, which the first step would
 
     def _check_all(self, what: str, problem: str, has_problem: Callable[[Tensor], bool]) -> None:
         found = [
