@@ -7,6 +7,11 @@ from typing import Any
 
 import numpy as np
 
+try:
+    from numpy._core.umath import clip as clip  # which ``np.clip`` calls, by way of three functions
+except ImportError:     # another NumPy
+    clip = np.clip      # type: ignore[assignment,unused-ignore]
+
 Array = np.ndarray[Any, Any]
 
 BLOCK = 1 << 15  # elements: 128 KiB of float32

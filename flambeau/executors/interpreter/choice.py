@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from .blocks import BLOCK, Array
+from .blocks import BLOCK, Array, clip
 
 __all__ = ["between", "bounded", "leaky", "rectify", "where"]
 
@@ -73,14 +74,20 @@ def _kept(out: Array, flags: Array, bits: Array) -> Array:
 def bounded(x: Any, low: Any, high: Any) -> Any:
     """min(max(x, low), high), NaN staying NaN."""
     if x.dtype.kind == "f" and np.ndim(low) == 0 and np.ndim(high) == 0:
-        return np.clip(x, low, high)
+        return clip(x, low, high)
     return np.minimum(np.maximum(x, low), high)
 
 
 def rectify(x: Any) -> Any:
     """max(x, 0)."""
-    kind = x.dtype.type
-    return x.clip(kind(0), kind(np.inf)) if x.dtype.kind == "f" else np.maximum(x, kind(0))
+    zero, infinity = _ends(x.dtype)
+    return np.maximum(x, zero) if infinity is None else clip(x, zero, infinity)
+
+
+@cache
+def _ends(numpy_type: np.dtype[Any]) -> tuple[Array, Array | None]:
+    """Zero and, in NumPy's own floating types, infinity, as arrays: NumPy takes them more quickly."""
+    return np.zeros((), numpy_type), np.full((), np.inf, numpy_type) if numpy_type.kind == "f" else None
 
 
 def leaky(x: Any, slope: Any) -> Any:

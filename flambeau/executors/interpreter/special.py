@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import coefficients as table
-from .blocks import Array, blockwise, horner
+from .blocks import Array, blockwise, clip, horner
 
 __all__ = [
     "digamma",
@@ -60,12 +60,12 @@ def erf(x: Any) -> Any:
 
 
 def _erf32_step(out: Array, x: Array) -> None:
-    clipped = np.clip(x, np.float32(-3.92), np.float32(3.92))  # beyond, erf is 1 in single precision
+    clipped = clip(x, np.float32(-3.92), np.float32(3.92))  # beyond, erf is 1 in single precision
     square = clipped * clipped
     horner(table.ERF32_TOP, square, out)
     out *= clipped
     out /= horner(table.ERF32_BOTTOM, square)
-    np.clip(out, np.float32(-1), np.float32(1), out=out)
+    clip(out, np.float32(-1), np.float32(1), out)
 
 
 @in_double

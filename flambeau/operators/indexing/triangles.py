@@ -18,8 +18,9 @@ from ..declaration.registry import api
 
 def _kernel(m: Any, input: Any, diagonal: int, upper: bool) -> Any:
     rows, columns = input.shape[-2:]
-    offsets = m.arange(columns) - m.arange(rows)[:, None]
-    return m.where(offsets >= diagonal if upper else offsets <= diagonal, input, m.zeros((), input.dtype))
+    diagonal = max(-rows, min(diagonal, columns))
+    column, at = m.arange(columns, dtype=m.int32), m.arange(diagonal, rows + diagonal, dtype=m.int32)[:, None]
+    return m.where(column >= at if upper else column <= at, input, m.zeros((), input.dtype))
 
 
 TRIL = operator("tril", contiguous_as_first)(_kernel)
