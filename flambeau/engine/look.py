@@ -18,6 +18,7 @@ import numpy as np
 
 from ..config import settings
 from ..executors import interpreter, native, null
+from ..executors.freed import touch_ahead
 from ..executors.measure import measured, ran
 from ..executors.native.tiers import LARGEST, ledger
 from ..graph import pending
@@ -280,16 +281,21 @@ def look_at_step_end() -> None:
     compute_pending("step")
 
 
-def look_at_parameters(storages: Iterable[Storage]) -> None:
+def look_at_parameters(storages: Iterable[Storage], are_learnt: bool = False) -> None:
     """An optimizer takes parameters, or they are to be evaluated: compute what is pending, if any is.
 
     So the drawing of a model's first weights is a graph of its own, which never comes back, and no part of
     the first step. What was loaded over them before is not drawn.
     """
     native.expect_steps()
-    waiting = set(map(id, pending.nodes))
-    if waiting and any(id(storage.node) in waiting for storage in storages):
+    found, waiting = [*storages], set(map(id, pending.nodes))
+    if waiting and any(id(storage.node) in waiting for storage in found):
         compute_pending("parameters")
+    if are_learnt and settings.threads > 1:
+        touch_ahead(_PAGES_AHEAD * sum([storage.size * storage.geometry.dtype.itemsize for storage in found]))
+
+
+_PAGES_AHEAD = 4    # of a parameter: its gradient, two states, and what is computed on the way
 
 
 def look_at_declaration() -> None:

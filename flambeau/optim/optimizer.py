@@ -190,7 +190,7 @@ class Optimizer:
         """
         append_group(self.param_groups, param_group, self.defaults)
         params = self.param_groups[-1]["params"]
-        look_at_parameters(p._storage for p in params if not p._sparse)
+        look_at_parameters((p._storage for p in params if not p._sparse), are_learnt=True)
 
     # -- hooks
     # ---------------------------------------------------------------------------------------------------

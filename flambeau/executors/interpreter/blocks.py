@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 try:
-    from numpy._core.umath import clip as clip  # which ``np.clip`` calls, by way of three functions
+    # What ``np.clip`` calls, by way of three functions.
+    from numpy._core.umath import clip as clip  # type: ignore[attr-defined,unused-ignore]
 except ImportError:     # another NumPy
-    clip = np.clip      # type: ignore[assignment,unused-ignore]
+    clip = np.clip
 
 Array = np.ndarray[Any, Any]
 
