@@ -141,6 +141,8 @@ def TOPK(m: Any, input: Any, k: int, dim: int, largest: bool, in_order: bool) ->
     if input.size == input.shape[dim] and _selects(k, in_order, input.size):
         found = _top_of_row(input.reshape(-1), k, largest)
         if found is not None:
+            if input.ndim == 1:
+                return input[found], found
             shape = *input.shape[:dim], k, *input.shape[dim + 1:]
             return input.reshape(-1)[found].reshape(shape), found.reshape(shape)
     indices = _top(m, rows.reshape(-1, rows.shape[-1]), k, largest, in_order).reshape(*rows.shape[:-1], k)
@@ -188,7 +190,7 @@ def _top_of_row(x: Any, k: int, largest: bool) -> Any:
     values = x[found]
     if np.equal(values[1:], values[:-1]).any() or np.not_equal(values, values).any():
         return None
-    return found[:k]
+    return found[:k].copy()     # fresh arrays become values as they are
 
 
 @TOPK.derivative("input", keeps="output1")

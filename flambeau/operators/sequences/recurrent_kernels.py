@@ -44,7 +44,7 @@ def flat(x: Array) -> Array:
 
 def _shaped(output: Array, input: Array) -> Array:
     """Rows in the shape of the input."""
-    return output.reshape(*input.shape[:-1], output.shape[1])
+    return output if input.ndim == 2 else output.reshape(*input.shape[:-1], output.shape[1])
 
 
 def _state(m: Any, initial: Array | None, shape: tuple[int, int], like: Array) -> Array:
