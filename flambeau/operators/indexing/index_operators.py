@@ -63,11 +63,15 @@ def _read_kernel(m: Any, input: Any, *rest: Any) -> Any:
 
 def _add_kernel(m: Any, grad: Any, *rest: Any) -> Any:
     *indices, dims, shape = rest
+    if not grad.size:
+        indices = [0 * index for index in indices]
     return m.add_at(shape, dims, list(indices), m.wide(grad))
 
 
 def _put_kernel(m: Any, input: Any, values: Any, *rest: Any) -> Any:
     *indices, dims, accumulate = rest
+    if not input.size and all(input.shape[d] for d in dims):
+        return input    # nothing is written, wherever that is
     if not accumulate:
         try:
             input[_key(dims, indices)] = values

@@ -34,9 +34,9 @@ def check_vector(name: str, index: Tensor) -> None:
 _OUT_OF_RANGE = IndexError, "index out of range in self"
 
 
-def _select_words(ndim: int, dim: int, extent: int) -> tuple[type[Exception], str]:
+def _select_words(shape: tuple[int, ...], dim: int, extent: int) -> tuple[type[Exception], str]:
     """PyTorch's error for a position that ``index_select`` does not find: it reads columns in another way."""
-    if ndim > 1 and dim == 1:
+    if len(shape) > 1 and (dim == 1 or 0 in shape):
         return RuntimeError, f"INDICES element is out of DATA bounds, id={{}} axis_dim={extent}"
     return _OUT_OF_RANGE
 
@@ -66,7 +66,7 @@ def _select_geometry(operands: Any, attributes: Any) -> Geometry:
 @operator("index_select", _select_geometry)
 def INDEX_SELECT(m: Any, input: Any, index: Any, dim: int) -> Any:
     extent = input.shape[dim] if input.ndim else 1
-    bounds.require(index, 0, extent, *_select_words(input.ndim, dim, extent))
+    bounds.require(index, 0, extent, *_select_words(input.shape, dim, extent))
     return m.take(input, index, dim) if input.ndim else input
 
 
@@ -102,17 +102,17 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.numel()} "
                            "value(s)")
     if input.ndim > 1 and not input.numel():
-        _check_for_none(input.shape[d], index)
+        check_for_none(input.shape[d], index)
     extent = input.shape[d] if input.ndim else 1
-    bounds.check_index(index, 0, extent, *_select_words(input.ndim, d, extent))
+    bounds.check_index(index, 0, extent, *_select_words(input.shape, d, extent))
     return record_pair(INDEX_SELECT, input, index, (d,))
 
 
-def _check_for_none(extent: int, index: Tensor) -> None:
+def check_for_none(extent: int, index: Tensor) -> None:
     """PyTorch's words for positions of a tensor without elements."""
     if not extent and index.numel():
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
-    bounds.check_index(index, 0, extent, *_select_words(2, 1, extent))
+    bounds.check_index(index, 0, extent, *_select_words((0, 0), 0, extent))
 
 
 # --- writing along a dimension ------------------------------------------------------------------------------
@@ -124,6 +124,8 @@ def _where(dim: int, index: Any) -> tuple[Any, ...]:
 
 @operator("index_add", contiguous_as_first, owns=(0,))
 def INDEX_ADD(m: Any, input: Any, index: Any, source: Any, alpha: Any, dim: int) -> Any:
+    if input.ndim > 1 and not input.size:
+        return input    # wherever the indices point
     extent = input.shape[dim] if input.ndim else 1
     bounds.require(index, 0, extent, *_add_words(input.ndim, dim, extent, index.dtype.itemsize == 8))
     source = source if alpha == 1 else source * m.asarray(alpha).astype(source.dtype)
@@ -175,9 +177,10 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     input, d, index = _along(input, dim, index)
     check_source("index_add", input, d, index, source)
     check_number(alpha, input.dtype)
-    extent = input.shape[d] if input.ndim else 1
-    bounds.check_index(index, 0, extent,
-                       *_add_words(input.ndim, d, extent, index._geometry.dtype is dtypes.int64))
+    if input.ndim < 2 or input.numel():
+        extent = input.shape[d] if input.ndim else 1
+        bounds.check_index(index, 0, extent,
+                           *_add_words(input.ndim, d, extent, index._geometry.dtype is dtypes.int64))
     return record(INDEX_ADD, (input, index, source, alpha), (d,))
 
 
@@ -187,6 +190,8 @@ def _copy_message(dim: int, size: int) -> str:
 
 @operator("index_copy", contiguous_as_first, owns=(0,))
 def INDEX_COPY(m: Any, input: Any, index: Any, source: Any, dim: int) -> Any:
+    if not input.size:
+        return input    # wherever the indices point
     extent = input.shape[dim] if input.ndim else 1
     bounds.require(index, 0, extent, IndexError, _copy_message(dim, extent))
     row = input if input.ndim else input.reshape(1)
@@ -240,8 +245,11 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     if source.ndim and index.numel() != source.shape[d]:
         raise IndexError(f"index_copy_(): Number of indices ({index.numel()}) should be equal to "
                          f"source.size(dim) ({source.shape[d]})")
-    extent = input.shape[d] if input.ndim else 1
-    bounds.check_index(index, 0, extent, IndexError, _copy_message(d, extent))
+    if input.numel():
+        extent = input.shape[d] if input.ndim else 1
+        bounds.check_index(index, 0, extent, IndexError, _copy_message(d, extent))
+    elif index.numel():
+        _require_room(input, d, index.numel())
     return record(INDEX_COPY, (input, index, source), (d,))
 
 
@@ -290,10 +298,8 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     extent = input.shape[d] if input.ndim else 1
     if input.numel() == 0 and index.numel():
         _require_room(input, d, index.numel())
-        if extent:
-            return input.clone()
-    if all(n for k, n in enumerate(input.shape) if k != d):
-        bounds.check_index(index, -extent, extent, IndexError, bounds.out_of_bounds(d, extent))
+        return input.clone()
+    bounds.check_index(index, -extent, extent, IndexError, bounds.out_of_bounds(d, extent))
     kind = input._geometry.dtype
     if isinstance(value, Tensor) and value.dtype is not kind and kind.category == dtypes.INTEGER:
         value = value.item()    # which has to fit
@@ -373,7 +379,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
 _index_written = in_place(index_put, "index_put_", kind="apart")
 
 
-@api("torch", "Tensor")
+@api("torch", "Tensor", judge="first")
 def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """In-place version of ``index_put``. What several elements of an expanded tensor are is written in turn.
 

@@ -186,6 +186,9 @@ def reduced_slices(input: Tensor, dim: int, index: Tensor, source: Tensor, reduc
     index = index if index.ndim else index.reshape(1)
     check_source("index_reduce", input, d, index, source)
     n = input.shape[d] if input.ndim else 1
+    if not n and input.ndim > 1 and index.numel():
+        raise IndexError(f"select(): index 0 out of range for tensor of size {list(input.shape)} at "
+                         f"dimension {d}")
     bounds.check_index(index, 0, n, IndexError, "index out of range in self")
     if input.ndim == 0:
         return _reduced(input.reshape(1), 0, index, source.reshape(-1), reduce, bool(include_self)).reshape(

@@ -121,7 +121,6 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
                            f"{dtypes.SCALAR_NAMES[indices.dtype]}")
     if dim is None:
         return gather(input.reshape(-1), 0, indices.reshape(-1))
-    # Negative positions count from the end here, unlike in gather.
     if input.ndim != indices.ndim:
         raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of "
                            f"dimensions, but got {input.ndim} dimensions for input, and {indices.ndim} "
@@ -129,9 +128,10 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     d = check_dim(dim, input.ndim)
     if input.ndim == 0:
         return gather(input, 0, indices)
-    indices = indices + input.shape[d] * (indices < 0)
     rest = [(*x.shape[:d], 1, *x.shape[d + 1:]) for x in (input, indices)]
     shape = broadcast_shapes(rest)
+    if 0 not in shape:
+        indices = indices % input.shape[d]      # unlike in gather, positions are taken modulo the extent
     wide = input.expand(*shape[:d], input.shape[d], *shape[d + 1:])
     return gather(wide, d, indices.expand(*shape[:d], indices.shape[d], *shape[d + 1:]))
 

@@ -109,5 +109,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
                            "source.numel() = "
                            f"{source.numel()}, index.numel() = {index.numel()}")
     n = input.numel()
+    if n == 0 and index.numel():
+        raise IndexError("put_(): Tried to put elements into an empty tensor")
     bounds.check_index(index, -n, n, IndexError, _flat_message(n))
     return record(PUT, (input, index, source), (bool(accumulate),))

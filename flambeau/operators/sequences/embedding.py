@@ -19,6 +19,7 @@ from ..calls.extents import type_in_checks
 from ..declaration.definition import operator
 from ..declaration.registry import api
 from ..indexing.bounds import check_index, require
+from ..indexing.indexing import check_for_none
 from ..interop.looking import look
 
 
@@ -101,9 +102,9 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
         if padding_idx.__class__ is not int:
             require_integer(padding_idx)
         rows = weight.shape[0]
-        if not -rows <= padding_idx < rows:
+        if padding_idx and not -rows <= padding_idx < rows:
             raise AssertionError("Padding_idx must be within num_embeddings")
-        padding_idx %= rows
+        padding_idx += rows * (padding_idx < 0)
     if max_norm is not None:
         require_kind("embedding_renorm_", 3, "float", "max_norm", max_norm)
         if input.dtype not in (dtypes.int64, dtypes.int32):
@@ -136,6 +137,8 @@ def check_table(weight: Tensor, indices: Tensor) -> None:
         raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar "
                            f"types: Long, Int; but got {type_in_checks(indices._geometry)} instead (while "
                            "checking arguments for embedding)")
+    if 0 in rows:
+        check_for_none(rows[0], indices)
     check_index(indices, 0, rows[0], IndexError, "index out of range in self")
 
 
@@ -150,13 +153,25 @@ def renormalize_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type
     """Scale the rows in use whose norm exceeds ``max_norm`` to it, in place; the others keep their bits."""
     before, state.enabled = state.enabled, False
     try:
-        used = indices.reshape(-1).unique().long()
+        used, missing = _rows_in_use(weight, indices)
         rows = weight.detach()[used]
         norms = rows.norm(norm_type, 1, keepdim=True).double()
         factor = (max_norm / (norms + 1e-7)).masked_fill(norms <= max_norm, 1.0)
         weight.index_copy_(0, used, rows * factor.to(weight.dtype))
     finally:
         state.enabled = before
+    if missing is not None:
+        raise IndexError(f"select(): index {missing} out of range for tensor of size {list(weight.shape)} at "
+                         "dimension 0")
+
+
+def _rows_in_use(weight: Tensor, indices: Tensor) -> tuple[Tensor, int | None]:
+    """The rows that are named, from the end as well, up to the first number that names none, and that."""
+    named, rows = np.unique(look(indices, "embedding_renorm_").astype(np.int64)), weight.shape[0]
+    missing = named[(named < -rows) | (named >= rows)]
+    if missing.size:
+        named = named[:np.flatnonzero(named == missing[0])[0]]
+    return from_array(named % rows if rows else named), int(missing[0]) if missing.size else None
 
 
 @api("torch", name="embedding")

@@ -47,6 +47,10 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Any = None, max_norm: 
     _require_types("indices", input, _INTEGERS)
     _require_types("weight", weight, _FLOATING)
     bags = starts.size
+    if max_norm is not None:
+        renormalize_rows(weight, input, max_norm, norm_type)
+    if padding_idx is not None:
+        padding_idx = _padding_row(padding_idx, weight.shape[0])
     limits = known_range(input)
     if limits is not None and (limits[0] < 0 or limits[1] >= weight.shape[0]):
         each = mode == "max" or padding_idx is not None
@@ -55,10 +59,6 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Any = None, max_norm: 
         input = input.reshape(-1)
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights.reshape(-1)
-    if max_norm is not None:
-        renormalize_rows(weight, input, max_norm, norm_type)
-    if padding_idx is not None:
-        padding_idx %= weight.shape[0]
     if sparse and mode == "max":
         raise ValueError("max mode does not support sparse weights")
     if scale_grad_by_freq:
@@ -88,6 +88,13 @@ def _check_pooling(input: Tensor, weight: Tensor, mode: str, per_sample_weights:
                            "checking arguments for embedding_bag)")
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
+
+
+def _padding_row(padding_idx: int, rows: int) -> int:
+    if not -rows <= padding_idx < rows:
+        raise RuntimeError(f"padding_idx must be within the number of embeddings, -{rows} through "
+                           f"{rows - 1}, but got {padding_idx}")
+    return padding_idx % rows
 
 
 def _no_such_row(indices: Any, rows: int, each: bool) -> RuntimeError:
