@@ -123,7 +123,8 @@ class Joint:
         own = self.sketch.of_stage(s, pattern.planned[s], self._signatures)
         if own is not None:
             formula = own.formulas.find(own.take(self.given))
-            if formula is None and own.places and pattern.learn(self.sketch, s, self._signatures, plan):
+            if formula is None and own.places and pattern.learn(
+                    self.sketch, self.given, s, self._signatures, plan):
                 formula = own.formulas.find(own.take(self.given))   # of shapes that came again by chance
             if formula is not None:
                 return formula.on(self._tape, own.take(self._tape.given))

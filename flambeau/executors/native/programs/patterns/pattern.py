@@ -116,7 +116,7 @@ class Pattern:
         self._latest = list(signatures), found
         self.by_formula = None if sketch is None else (sketch, numbers)
         if made:
-            self.by_formula = self._learn(sketch, made, signatures, found)
+            self.by_formula = self._learn(made, signatures, found)
         return found
 
     def _fit(self, s: int) -> Replan:
@@ -132,21 +132,22 @@ class Pattern:
             self._fits[s] = found
         return found
 
-    def _learn(self, sketch: Sketch | None, made: list[int], new: Sequence[Signature],
+    def _learn(self, made: list[int], new: Sequence[Signature],
                plans: Plans) -> tuple[Sketch, Sequence[int]] | None:
         """Find formulas for stages that were planned without; the sketch if they all have one now."""
-        if sketch is None:
+        found = self.by_formula
+        if found is None:
             native = [members for members, plan in zip(self.stages, plans) if plan is not None]
-            sketch = self._sketches.sketch(native, new)
-        if sketch is None:
+            found = self._sketches.sketch(native, new)
+        if found is None:
             return None
-        learned = [self.learn(sketch, s, new, plan) for s in made for plan in [plans[s]] if plan is not None]
-        numbers = sketch.numbers(new) if all(learned) else None
-        return None if numbers is None else (sketch, numbers)
+        learned = [self.learn(*found, s, new, plan) for s in made for plan in [plans[s]] if plan is not None]
+        return found if all(learned) else None
 
-    def learn(self, sketch: Sketch, s: int, signatures: Sequence[Signature], plan: Plan) -> bool:
+    def learn(self, sketch: Sketch, numbers: Sequence[int], s: int, signatures: Sequence[Signature],
+              plan: Plan) -> bool:
         """Find the formula of a stage that has this plan; whether there is one."""
-        return sketch.learn(s, self.planned[s], signatures, plan, self._fit(s).record)
+        return sketch.learn(s, self.planned[s], signatures, numbers, plan, self._fit(s).record)
 
     def twin_of(self, s: int) -> int | None:
         """An earlier stage that had the same plan."""

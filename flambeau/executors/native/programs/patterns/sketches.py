@@ -117,14 +117,12 @@ class Sketch:
         own = self.of_stage(stage, planned, signatures)
         return None if own is None else own.formulas.plan(own.take(numbers))
 
-    def learn(self, stage: int, planned: Planned, signatures: Sequence[Signature], plan: Plan,
-              record: Record) -> bool:
+    def learn(self, stage: int, planned: Planned, signatures: Sequence[Signature], numbers: Sequence[int],
+              plan: Plan, record: Record) -> bool:
         """Find the formula of a stage that has this plan for shapes that agree with the sketch."""
         own = self.of_stage(stage, planned, signatures)
         if own is None:
             return False
-        numbers = self.numbers(signatures)
-        assert numbers is not None
         taken = own.take(numbers)
         if own.apart is not None and len(own.apart.union(taken)) < len(own.apart) + len(taken):
             return own.formulas.find(taken) is not None
@@ -348,8 +346,11 @@ class Sketches:
                 return sketch, numbers
         return None
 
-    def sketch(self, stages: Sequence[list[int]], new: Sequence[Signature]) -> Sketch | None:
-        """A new sketch, for a shape that agrees with none; None where there are enough, or it pays not yet.
+    def sketch(self, stages: Sequence[list[int]],
+               new: Sequence[Signature]) -> tuple[Sketch, Sequence[int]] | None:
+        """A new sketch, and the numbers, of a shape that agrees with none.
+
+        None where there are enough, or it pays not yet.
 
         Stages with attributes or numbers of dimensions that vary are left out.
         """
@@ -362,7 +363,8 @@ class Sketches:
         if not members:
             return None
         made = Sketch(members, self._latest)
-        if made.numbers(new) is None:
+        numbers = made.numbers(new)
+        if numbers is None:
             return None
         self.sketches.insert(0, made)
-        return made
+        return made, numbers
