@@ -96,13 +96,11 @@ class Geometry:
         """Whether it is dense except for dimensions in which the same elements are read again and again."""
         if self.is_contiguous:
             return True
-        shape, strides = tuple(self.shape), self.strides    # a ``Size`` takes longer to index
         expected = 1
-        for d in reversed(self.order):
-            if shape[d] != 1 and strides[d]:
-                if strides[d] != expected:
-                    return False
-                expected *= shape[d]
+        for step, n in sorted([(s, n) for s, n in zip(self.strides, self.shape) if s and n != 1]):
+            if step != expected:
+                return False
+            expected *= n
         return True
 
     def at(self, dim: int, position: int) -> Geometry:

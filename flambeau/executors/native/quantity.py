@@ -347,5 +347,11 @@ def most(a: int, b: int) -> int:
     return a if a > b else b
 
 
+@whole
+def at_once(enough: float, each: float) -> int:
+    """How many of something make enough, once at least."""
+    return max(1, int(enough / each))
+
+
 _LEAST: Any = least.__wrapped__  # type: ignore[attr-defined]   # as tapes know them
 _MOST: Any = most.__wrapped__    # type: ignore[attr-defined]

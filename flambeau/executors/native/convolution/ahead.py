@@ -16,6 +16,7 @@ from ..arguments import Argument, Registers
 from ..llvm.build import Function
 from ..products.ahead import LINE, STATE, Walk, begin
 from ..products.microkernel import local_array
+from ..quantity import whole
 from ..vectors import Elements
 from .problem import Problem, Tensor, Three
 
@@ -78,9 +79,11 @@ class Walks:
 
 
 def pieces(side: str, e: Elements, tensor: Tensor, extents: Three, images: int,
-           whole: bool) -> dict[str, Argument]:
-    """The arguments of a walk over some rows of an image, the ``whole`` one, or several images."""
-    found = _pieces(tensor, extents, images, whole)
+           chunks: int) -> dict[str, Argument]:
+    """The arguments of a walk over some rows of an image, of ``chunks`` of it, or over several images."""
+    a, b, w = tensor.space
+    line = (extents[1] - 1) * b + (extents[2] - 1) * w + 1
+    found = _pieces(tensor.batch, tensor.channel, a, line, extents[0], images, chunks)
     return {f"{side}_{name}": n if name in ("each", "runs") else n * e.itemsize
             for name, n in zip(_PIECES, found)}
 
@@ -98,22 +101,28 @@ def lines_of(found: Mapping[str, Argument], counts: Three) -> int:
     """About how many lines a walk of ``pieces("in", ...)`` asks for; ``counts``: images, rows, channels."""
     images, rows, channels = counts
     each, runs, _, size, row, channel = (cast(int, found[f"in_{name}"]) for name in _PIECES)
-    return (runs + each * channels or images) * ((size + row * rows + channel * channels) // LINE + 1)
+    return _runs(runs + each * channels, images) * ((size + row * rows + channel * channels) // LINE + 1)
+
+
+@whole
+def _runs(runs: int, images: int) -> int:
+    return runs or images
 
 
 _NOTHING = 0, 1, 0, 0, 0, 0
 
 
-def _pieces(tensor: Tensor, extents: Three, images: int, whole: bool) -> tuple[int, int, int, int, int, int]:
-    a, b, w = tensor.space
-    line = (extents[1] - 1) * b + (extents[2] - 1) * w + 1
-    if extents[0] == 1:
+@whole
+def _pieces(batch: int, channel: int, a: int, line: int, rows: int, images: int,
+            chunks: int) -> tuple[int, int, int, int, int, int]:
+    """``batch``, ``channel``, ``a``: how far images, channels and rows are apart; ``line``: a row's span."""
+    if rows == 1:
         a = line
-    if tensor.channel == 1:     # channels are adjacent
-        return (0, 1, 0, 0, a, 0) if images == 1 else (0, 0, tensor.batch, extents[0] * a, 0, 0)
-    dense = tensor.channel == extents[0] * a
+    if channel == 1:    # channels are adjacent
+        return (0, 1, 0, 0, a, 0) if images == 1 else (0, 0, batch, rows * a, 0, 0)
+    dense = channel == rows * a
     if images == 1:
-        if 2 * line <= a and whole and dense:   # rows are left out
-            return extents[0], 0, a, line, 0, 0
-        return 1, 0, tensor.channel, 0, a, 0
-    return (0, 0, tensor.batch, 0, 0, tensor.channel) if dense else _NOTHING
+        if 2 * line <= a and chunks == 1 and dense:     # rows are left out
+            return rows, 0, a, line, 0, 0
+        return 1, 0, channel, 0, a, 0
+    return (0, 0, batch, 0, 0, channel) if dense else _NOTHING

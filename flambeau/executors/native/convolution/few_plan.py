@@ -11,6 +11,7 @@ from ..llvm.compiling.code import kernel
 from ..llvm.compiling.effort import Effort
 from ..plan import Call, Plan
 from ..products.microkernel import Tile
+from ..quantity import at_once, least, whole
 from ..vectors import elements
 from .few import MOST_VECTORS, NUMBERS, PHASE, POINTERS, few_module, tiles_of
 from .forward import tile_for
@@ -112,18 +113,23 @@ def _cut(problem: Problem, tile: Tile, tasks: int) -> int:
 
     As few as these allow: what a unit reads, and M, are then still in the cache.
     """
-    grid, line = problem.phases[0].grid[0], _line(problem)
     rows = problem.outs * len(_shifts(problem.phases[0]))
     columns = next((t.columns for t in reversed(tiles_of(tile)) if t.rows <= rows), 1)
-    size = max(1, _rows(problem) * line * tile.itemsize)
-    most = max(1, min(_BUDGET // size, grid // -(-tasks // problem.batch)))
-    least = min(most, -(-_PIXELS // line))
+    return _lines_of_unit(problem.phases[0].grid[0], _line(problem), _rows(problem) * tile.itemsize,
+                          -(-tasks // problem.batch), columns)
+
+
+@whole
+def _lines_of_unit(grid: int, line: int, size: int, parts: int, columns: int) -> int:
+    """``size``: bytes of M for each pixel; ``parts``: of an image, at least."""
+    most = max(1, min(_BUDGET // max(1, size * line), grid // parts))
+    fewest = min(most, -(-_PIXELS // line))
 
     def cost(lines: int) -> tuple[int, int]:
-        whole, rest = divmod(grid, lines)
-        return rounded(lines * line, columns) * whole + rounded(rest * line, columns), lines
+        full, rest = divmod(grid, lines)
+        return rounded(lines * line, columns) * full + rounded(rest * line, columns), lines
 
-    return min(range(least, most + 1, -(-most // _TRIED)), key=cost)
+    return min(range(fewest, most + 1, -(-most // _TRIED)), key=cost)
 
 
 def _each(problem: Problem, rows: int, itemsize: int) -> int:
@@ -136,11 +142,11 @@ def few_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometry, G
     """The plan of a problem. ``operands``: source, weight and bias."""
     e, problem = elements(dtype), _flattened(problem)
     tile = tile_for(e)
-    tasks = max(1, min(_RANGES, int(problem.products / problem.groups / _TASK)))
+    tasks = least(_RANGES, at_once(problem.products / problem.groups, _TASK))
     grid, line = problem.phases[0].grid[0], _line(problem)
     lines, merged = _cut(problem, tile, tasks), _is_merged(problem)
     x_rows, chunks = lines + problem.span[0] - 1, -(-grid // lines)
-    ranges = min(problem.batch * chunks, tasks)
+    ranges = least(problem.batch * chunks, tasks)
     # Rows an odd number of vectors apart do not meet in the same sets of the cache.
     m_step = rounded(lines * line + MOST_VECTORS * e.lanes, 2 * e.lanes) + e.lanes
     m_phase = problem.outs * max(len(_shifts(phase)) for phase in problem.phases) * m_step
@@ -165,7 +171,7 @@ def few_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometry, G
     call = Call(function, words(POINTERS, NUMBERS, given, table), ranges * problem.groups,
                 scratch=m_at + len(problem.phases) * m_phase * e.width)
     moved = sum(g.numel * g.dtype.itemsize for g in operands if g is not None)
-    return Plan([call], flops=2.0 * problem.products, traffic=float(2 * moved))
+    return Plan([call], flops=2.0 * problem.products, traffic=2.0 * moved)
 
 
 def _table(problem: Problem, width: int) -> tuple[int, list[int]]:

@@ -13,6 +13,7 @@ from ..llvm.emitter import BFLOAT16
 from ..plan import Call, Plan
 from ..products.microkernel import Tile, tile_of
 from ..products.packing_pairs import multiplies_pairs
+from ..quantity import most, whole
 from ..vectors import Elements, Pairs, elements
 from .ahead import lines_of, pieces, written
 from .grid import rounded, share_out, window_of
@@ -115,10 +116,14 @@ class Blocking:
         self.lines = lines * step
         self.rows = self.images * lines * self.grid[1] * self.grid[2]
         tasks = -(-problem.batch // self.images) * self.chunks * problem.groups
-        self.splits = 1
-        if tasks < 8 and problem.products > 1 << 19:
-            self.splits = min(self.panels, -(-8 // tasks))
+        self.splits = _splits(tasks, problem.products, self.panels)
         self.tasks = tasks * self.splits
+
+
+@whole
+def _splits(tasks: int, products: int, panels: int) -> int:
+    """Among how many tasks the panels of each are shared out."""
+    return min(panels, -(-8 // tasks)) if tasks < 8 and products > 1 << 19 else 1
 
 
 def product_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometry, Geometry | None],
@@ -140,7 +145,7 @@ def product_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometr
     depth = blocking.padded if mode == "narrow" else blocking.padded * taps
     size = problem.groups * blocking.panels * depth * tile.columns * e.width
     moved = sum(g.numel * g.dtype.itemsize for g in operands if g is not None)
-    return Plan([packing, main], workspace=size, flops=2.0 * products, traffic=float(2 * moved))
+    return Plan([packing, main], workspace=size, flops=2.0 * products, traffic=2.0 * moved)
 
 
 def _direct(problem: Problem, tile: Tile) -> str:
@@ -236,10 +241,10 @@ def _main_call(problem: Problem, e: Elements, tile: Tile,
     table, u_panel = _phase_table(problem, mode, tap_step, (columns, *window.extents[1:]),
                                   [block * scratch.block for block in range(b.blocks)])
     packed_panel = b.padded * tile.columns if mode == "narrow" else w.weights**2 * tap_step if w else u_panel
-    walk = pieces("in", e, problem.source, problem.extents, b.images, b.chunks == 1)
+    walk = pieces("in", e, problem.source, problem.extents, b.images, b.chunks)
     # Each step of a panel asks for a line.
     steps = -(-b.rows // tile.rows) * b.depth * b.steps
-    asking = max(_ASKING, -(-_ASKING * lines_of(walk, (b.images, window.extents[0], problem.ins)) // steps))
+    asking = most(_ASKING, -(-_ASKING * lines_of(walk, (b.images, window.extents[0], problem.ins)) // steps))
     given: dict[str, Argument] = {
         "source": lambda w: w.input(0, source), "packed": lambda w: w.workspace(0),
         "bias": (lambda w: w.input(2, bias)) if bias is not None else (lambda w: w.constant(0)),
@@ -252,11 +257,11 @@ def _main_call(problem: Problem, e: Elements, tile: Tile,
         "t_group": problem.target.group, "t_n": problem.target.batch, "t_c": problem.target.channel,
         "t_a": problem.positions[0], "t_b": problem.positions[1], "t_w": problem.positions[2],
         "u_group": packed_panel * b.panels, "u_panel": packed_panel,
-        "phases": len(problem.phases), "merged": int(is_merged(problem, w)),
+        "phases": len(problem.phases), "merged": _merged(problem, w),
         "between": int(zeros.between), "missing": zeros.missing, "zero_lines": zeros.lines,
         "zero_line": problem.target.space[0],
         "asking": asking, **walk,
-        **pieces("out", e, *written(problem, zeros.lines > 0), b.images, b.chunks == 1)}
+        **pieces("out", e, *written(problem, zeros.lines > 0), b.images, b.chunks)}
     function = _convolve(e.name, isinstance(e, Pairs), mode, adjacent_of(problem, mode), bias is not None,
                          _between_results(problem))
     return Call(function, words(POINTERS, NUMBERS, given, table), b.tasks, max(1, b.tasks // _PORTIONS),
@@ -277,7 +282,20 @@ def is_merged(problem: Problem, winograd: Winograd | None) -> bool:
     return len(problem.phases) == 1 and (phase.grid[2] == 1 or w == 1) \
         and (phase.grid[1] == 1 or b == phase.grid[2] * w) \
         and (phase.grid[0] == 1 or a == phase.grid[1] * phase.grid[2] * w) \
-        and (winograd is None or phase.grid[2] % winograd.results == 0)
+        and (winograd is None or bool(_fills(phase.grid[2], winograd.results)))
+
+
+def _merged(problem: Problem, winograd: Winograd | None) -> int:
+    """The same as a number, in which widths may differ (Note: formulas)."""
+    if winograd is None or not is_merged(problem, None):
+        return int(is_merged(problem, winograd))
+    return _fills(problem.phases[0].grid[2], winograd.results)
+
+
+@whole
+def _fills(width: int, results: int) -> int:
+    """Whether tiles fill a line."""
+    return int(width % results == 0)
 
 
 def _phase_table(problem: Problem, mode: str, tap_step: int,

@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 from ..arguments import Argument
+from ..quantity import least, most, whole
 from .problem import Problem, Three
 from .winograd import Winograd
 
@@ -25,12 +26,17 @@ class Share(NamedTuple):
 
 def share_out(batch: int, grid: Three, wanted: int) -> Share:
     """Tasks of about as many cells as wanted."""
-    cells = math.prod(grid)
-    if cells < wanted:
-        return Share(images_each(batch, cells, wanted), 1, grid[0])
-    chunks = -(-grid[0] // max(1, wanted // (grid[1] * grid[2])))
-    lines = -(-grid[0] // chunks)
-    return Share(1, -(-grid[0] // lines), lines)
+    return Share(*_shared(batch, grid[0], grid[1] * grid[2], wanted))
+
+
+@whole
+def _shared(batch: int, grid: int, line: int, wanted: int) -> tuple[int, int, int]:
+    """``grid``: lines of an image, ``line``: cells of one."""
+    if grid * line < wanted:
+        return images_each(batch, grid * line, wanted), 1, grid
+    chunks = -(-grid // max(1, wanted // line))
+    lines = -(-grid // chunks)
+    return 1, -(-grid // lines), lines
 
 
 def images_each(batch: int, cells: int, wanted: int) -> int:
@@ -49,7 +55,7 @@ class Window(NamedTuple):
     left: int       # zeros of a line,
     first: int      # the pixel that comes then,
     middle: int     # and how many follow from there
-    dense: bool     # its lines have no zeros, and follow one another in the source as well
+    dense: int      # its lines have no zeros, and follow one another in the source as well
 
     @property
     def pixels(self) -> int:
@@ -66,7 +72,7 @@ class Window(NamedTuple):
             "before_a": problem.before[0], "before_b": problem.before[1],
             "left": self.left, "middle": self.middle, "right": w - self.left - self.middle,
             "first": self.first, "x_n": self.pixels, "x_a": b * w, "x_b": w, "x_rows_b": b,
-            "span_a": problem.span[0], "dense": int(self.dense),
+            "span_a": problem.span[0], "dense": self.dense,
             "step_a": problem.step[0], "step_b": problem.step[1], "step_w": problem.step[2]}
 
 
@@ -81,9 +87,17 @@ def window_of(problem: Problem, grid: Three, lines: int, winograd: Winograd | No
     a, b, w = ((n - 1) * step[d] + span[d] for d, n in enumerate((lines, grid[1], grid[2])))
     if winograd:
         a, w = (winograd.apart * (n - 1) + winograd.extent for n in (lines // winograd.results, grid[2]))
-    left, first = min(max(before, 0), w), max(-before, 0)
-    middle = max(0, min(w - left, problem.extents[2] - first))
+    left, first = least(max(before, 0), w), max(-before, 0)
+    middle = most(0, least(w - left, problem.extents[2] - first))
     # Beyond the last line, where Winograd's tiles may reach as well, there must be zeros.
-    dense = winograd is None and before == problem.before[0] == 0 and (b, middle) == (1, w) \
-        and (grid[0] - 1) * step[0] + span[0] <= problem.extents[0] and follow(w, problem.source.space)
+    dense = 0
+    if winograd is None and before == problem.before[0] == 0 and b == 1:
+        space, rows = problem.source.space, (grid[0] - 1) * step[0] + span[0]
+        dense = _lies_dense(w, middle, rows, problem.extents[0], space[0], space[2])
     return Window((a, b, w), left, first, middle, dense)
+
+
+@whole
+def _lies_dense(w: int, middle: int, rows: int, extent: int, line: int, pixel: int) -> int:
+    """Whether what is read is there, of lines and pixels that are so far apart (1 or 0: Note: formulas)."""
+    return int(middle == w and rows <= extent and follow(w, (line, 0, pixel)))

@@ -9,6 +9,7 @@ from ..arguments import Argument, words
 from ..llvm.compiling.code import kernel
 from ..llvm.compiling.effort import Effort
 from ..plan import Call, Plan
+from ..quantity import at_once, least, most, whole
 from ..vectors import Elements, elements
 from .forward import is_merged, tile_for
 from .grid import rounded
@@ -68,22 +69,22 @@ class _Cut:
         self.step = problem.step[2]
         self.x_w = self.width + (span[2] - 1) // self.step
         outs = problem.outs
-        self.filled = rounded(self.width, e.lanes) * (outs - filling) >= self.width * outs
-        line = self.depth * self.width if self.filled else \
-            problem.ins * span[self.outer] * problem.step[self.line] * self.step * self.x_w
-        lines = max(1, min(budget // e.width // line, held // e.width // self.width))
+        self.filled = _is_filled(self.width, e.lanes, outs, filling)
+        read = problem.ins * span[self.outer] * problem.step[self.line] * self.step * self.x_w
+        line = self.depth * self.width * self.filled + read * (1 - self.filled)
+        lines = most(1, least(budget // e.width // line, held // e.width // self.width))
         self.chunks = -(-grid // lines)
         self.lines = -(-grid // self.chunks)
         self.chunks = -(-grid // self.lines)
         units = problem.batch * phase.grid[self.outer] * self.chunks
-        self.ranges = max(1, min(units, _RANGES, int(problem.products / problem.groups / _TASK)))
+        self.ranges = least(least(units, _RANGES), at_once(problem.products / problem.groups, _TASK))
         # Rows of V an odd number of vectors apart do not meet in the same sets of the cache.
         self.v_step = rounded(self.lines * self.width + 2 * e.lanes, 2 * e.lanes) + e.lanes
         self.x_rows = (self.lines - 1) * problem.step[self.line] + span[self.line]
         rows = problem.ins * span[self.outer] * self.x_rows
         self.x_size = rounded((rows * self.step * self.x_w + 2 * e.lanes) * e.width, 64)
         self.padded = rounded(self.depth, rows_and_columns()[1])
-        self.v_size = self.padded * self.v_step * e.width if self.filled else 0
+        self.v_size = self.padded * self.v_step * e.width * self.filled
 
     def given(self, x: Geometry, operand: int, at: int) -> dict[str, Argument]:
         """The arguments that both kernels have; X lies ``at`` a place in the scratch, V behind it."""
@@ -93,7 +94,7 @@ class _Cut:
             "s_c": source.channel, "before_w": problem.before[2], "extent_w": problem.extents[2],
             "grid_w": self.width, "lines_each": self.lines, "channels": problem.ins, "depth": self.depth,
             "x_at": at, "x_rows": self.x_rows, "x_w": self.x_w, "v_at": at + self.x_size,
-            "v_step": self.v_step, "filled": int(self.filled), "rows_at": self.padded * self.filled,
+            "v_step": self.v_step, "filled": self.filled, "rows_at": self.padded * self.filled,
             "batch": problem.batch, "groups": problem.groups, "chunks": self.chunks, "ranges": self.ranges,
             "outs": problem.outs, "t_n": target.batch, "t_c": target.channel, "t_group": target.group}
         for name, axis in (("a", self.outer), ("b", self.line)):
@@ -103,14 +104,20 @@ class _Cut:
         return found
 
     def table(self) -> list[int]:
-        """Where each row of V begins in X, and if it is filled in V; behind the last one it is the first."""
+        """Where each row of V begins in X, and in V, if it is filled; behind the last one it is the first."""
         problem, outer = self.problem, self.problem.span[self.outer]
         offsets = [tap.offset for tap in problem.phases[0].taps]
         rows = [((c * outer + o[self.outer]) * self.x_rows + o[self.line]) * self.step * self.x_w
                 + o[2] % self.step * self.x_w + o[2] // self.step
                 for c in range(problem.ins) for o in offsets]
         rows += [0] * (self.padded - self.depth)
-        return rows + [self.v_step * k for k in range(self.padded if self.filled else 0)]
+        return rows + [self.v_step * k for k in range(self.padded)]
+
+
+@whole
+def _is_filled(width: int, lanes: int, outs: int, filling: int) -> int:
+    """Whether V is filled: 1 or 0 (Note: formulas)."""
+    return int(rounded(width, lanes) * (outs - filling) >= width * outs)
 
 
 @kernel("convolve_planes", "convolution_planes", effort=Effort.FEW)
@@ -143,7 +150,7 @@ def forward_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometr
                 words(FORWARD_POINTERS, FORWARD_NUMBERS, given, cut.table()), cut.ranges * problem.groups,
                 scratch=x_at + cut.x_size + cut.v_size + tile.columns * e.width)
     moved = sum(g.numel * g.dtype.itemsize for g in operands if g is not None)
-    return Plan([call], flops=2.0 * problem.products, traffic=float(2 * moved))
+    return Plan([call], flops=2.0 * problem.products, traffic=2.0 * moved)
 
 
 def weight_plan(problem: Problem, dtype: Any, grad: Geometry, x: Geometry, result: Geometry) -> Plan:
@@ -168,4 +175,4 @@ def weight_plan(problem: Problem, dtype: Any, grad: Geometry, x: Geometry, resul
                  grain=max(1, (1 << 14) // work))
     moved = (grad.numel + x.numel + result.numel) * e.itemsize
     return Plan([sums, total], workspace=tasks * sum_range * e.width, flops=2.0 * problem.products,
-                traffic=float(2 * moved))
+                traffic=2.0 * moved)

@@ -12,6 +12,7 @@ from ..llvm.compiling.effort import Effort
 from ..llvm.compiling.machine import LAST_CACHE, machine
 from ..plan import Call, Plan
 from ..products.ahead import LINE
+from ..quantity import whole
 from ..vectors import Elements, elements
 from .ahead import pieces
 from .forward import is_merged, tile_for
@@ -46,31 +47,41 @@ def has_points(problem: Problem, dtype: Any) -> bool:
 
 def _is_worth_it(problem: Problem, e: Elements) -> bool:
     """Whether transposing costs more than what tiles lose where pixels do not fill vectors."""
-    ins, outs, (a, _, w) = problem.ins, problem.outs, problem.phases[0].grid
-    image, lanes, share = a * w, e.lanes, _share(problem, e)
-    losing = _rounding(problem, e, share) - 1 + _LOSING[_fills(problem, e, share)]
-    saved = _TRANSPOSING * ins + (_TRANSPOSING if problem.positions[2] == 1 else _SPREADING) * outs
+    return _is_worth(problem.batch, *problem.phases[0].grid[::2], problem.ins, problem.outs,
+                     _is_joined(problem), problem.positions[2] == 1, e)
+
+
+@whole
+def _is_worth(batch: int, a: int, w: int, ins: int, outs: int, joined: bool, dense: bool,
+              e: Elements) -> bool:
+    image, lanes, share = a * w, e.lanes, Share(*_shared(batch, a, w, ins, joined, e))
+    losing = _rounding(a, w, e, share) - 1 + _LOSING[_fills(w, joined, e, share)]
+    saved = _TRANSPOSING * ins + (_TRANSPOSING if dense else _SPREADING) * outs
     ends = _ENDING * outs * lanes / image if image % lanes else 0.0
     return saved > ins * outs * losing + ends
 
 
 def _share(problem: Problem, e: Elements) -> Share:
     """What a task does: if it is some lines, as many as fill its tiles where that can be."""
-    wanted, grid = max(_LEAST, min(_MOST, _BUDGET // (problem.ins * e.width))), problem.phases[0].grid
-    (a, _, w), share = grid, share_out(problem.batch, grid, wanted)
+    return Share(*_shared(problem.batch, *problem.phases[0].grid[::2], problem.ins, _is_joined(problem), e))
+
+
+@whole
+def _shared(batch: int, a: int, w: int, ins: int, joined: bool, e: Elements) -> tuple[int, int, int]:
+    wanted = max(_LEAST, min(_MOST, _BUDGET // (ins * e.width)))
+    share = share_out(batch, (a, 1, w), wanted)
     if share.chunks == 1:
         return share
     most = max(1, wanted // w)
-    more = min(a, _MOST // w, _FILLING // (problem.ins * w * e.width))
+    more = min(a, _MOST // w, _FILLING // (ins * w * e.width))
     shares = [Share(1, -(-a // n), n) for n in (*range(most, most // 2, -1), *range(most + 1, more + 1))]
-    filling = [share for share in shares if _fills(problem, e, share)]
-    return min(filling, key=lambda share: (share.lines > most, _rounding(problem, e, share)), default=share)
+    filling = [share for share in shares if _fills(w, joined, e, share)]
+    return min(filling, key=lambda share: (share.lines > most, _rounding(a, w, e, share)), default=share)
 
 
-def _fills(problem: Problem, e: Elements, share: Share) -> bool:
+def _fills(w: int, joined: bool, e: Elements, share: Share) -> bool:
     """Whether all vectors of a task's tiles are pixels side by side."""
-    w = problem.phases[0].grid[2]
-    run = share.lines * w if _is_joined(problem) else w
+    run = share.lines * w if joined else w
     return not any(left_over(mod, run, share.images * share.lines * w, e, tile_for(e)))
 
 
@@ -80,9 +91,8 @@ def _is_joined(problem: Problem) -> bool:
     return source.space[2] == 1 and (a == 1 or source.space[0] == w)
 
 
-def _rounding(problem: Problem, e: Elements, share: Share) -> float:
+def _rounding(a: int, w: int, e: Elements, share: Share) -> float:
     """Elements of vectors for each pixel."""
-    a, _, w = problem.phases[0].grid
     tasks, rest = divmod(a, share.lines)
     of_task = rounded(share.images * share.lines * w, e.lanes) / share.images
     return (tasks * of_task + rounded(rest * w, e.lanes)) / (a * w)
@@ -139,7 +149,7 @@ def point_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometry,
         "groups": problem.groups, "outs": problem.outs, "depth": problem.ins, "u_group": u_group,
         "x_step": x_step, "m_at": m_at, "t_n": target.batch, "t_c": target.channel, "t_group": target.group,
         "past": int(_goes_past(problem, e)), **_lines(problem),
-        **pieces("in", e, source, problem.extents, images, chunks == 1)}
+        **pieces("in", e, source, problem.extents, images, chunks)}
     tasks = -(-problem.batch // images) * chunks * problem.groups
     scratch = m_at + (TOGETHER * tile.rows * tile.columns + e.lanes) * e.width
     calls = [Call(_pack(e.name), words(PACK_POINTERS, PACK_NUMBERS, packing), problem.groups * panels),
@@ -147,7 +157,7 @@ def point_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometry,
                   max(1, tasks // _PORTIONS), scratch=scratch)]
     moved = sum(g.numel * g.dtype.itemsize for g in operands if g is not None)
     return Plan(calls, workspace=problem.groups * u_group * e.width, flops=2.0 * problem.products,
-                traffic=float(2 * moved))
+                traffic=2.0 * moved)
 
 
 def _lines(problem: Problem) -> dict[str, int]:

@@ -16,6 +16,7 @@ from ..arguments import Registers, entry
 from ..llvm.build import Function, Module
 from ..products.ahead import Beyond
 from ..products.microkernel import Accumulators, Tile, accumulate
+from ..quantity import whole
 from ..vectors import Elements, Pairs
 from .ahead import Ahead, Walks
 from .staging import WIDTH, Part
@@ -31,6 +32,7 @@ def short_rows(tile: Tile) -> Tile:
     return tile._replace(rows=max(2, 2 * tile.rows // 3))
 
 
+@whole
 def is_covered(tile: Tile, count: int) -> bool:
     """Whether the tiles of so many rows have no more (``rows_of_long_tiles``)."""
     remainder, short = count % tile.rows, short_rows(tile).rows

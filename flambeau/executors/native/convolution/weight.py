@@ -11,6 +11,7 @@ from ..llvm.compiling.code import kernel
 from ..llvm.compiling.effort import Effort
 from ..plan import Call, Plan
 from ..products.microkernel import Tile
+from ..quantity import whole
 from ..vectors import Elements, elements
 from .ahead import pieces
 from .forward import adjacent_in, adjacent_of, is_merged, narrow_taps, tile_for
@@ -108,9 +109,8 @@ class Blocking:
         self.slices = -(-self.padded_outs // self.slice)
         self.parts = -(-self.blocks // self.blocks_each)
         apart = self.slices * self.parts * problem.groups
-        wanted = -(-8 // apart) if problem.products > 1 << 19 else 1
         room = max(1, _SUMS // (self.sum_range * problem.groups * e.width))
-        self.ranges = max(1, min(wanted, room, self.total))
+        self.ranges = _ranges(problem.products, apart, room, self.total)
         self.tasks = self.ranges * apart
 
     def _cut(self, e: Elements, tiles: bool) -> int:
@@ -142,6 +142,12 @@ class Blocking:
         return best
 
 
+@whole
+def _ranges(products: int, apart: int, room: int, total: int) -> int:
+    """How many ranges of the grid have sums of their own."""
+    return max(1, min(-(-8 // apart) if products > 1 << 19 else 1, room, total))
+
+
 def weight_plan(problem: Problem, dtype: Any, grad: Geometry, x: Geometry, result: Geometry,
                 mode: str) -> Plan:
     """The plan of ``convolution_weight``; the problem is that of the forward convolution.
@@ -156,7 +162,7 @@ def weight_plan(problem: Problem, dtype: Any, grad: Geometry, x: Geometry, resul
     calls = [_sum_call(problem, e, (grad, x), b, mode), _finish_call(problem, e, b, result, mode)]
     size = b.ranges * problem.groups * b.sum_range * e.width
     moved = (grad.numel + x.numel + result.numel) * e.itemsize
-    return Plan(calls, workspace=size, flops=2.0 * problem.products, traffic=float(2 * moved))
+    return Plan(calls, workspace=size, flops=2.0 * problem.products, traffic=2.0 * moved)
 
 
 class _Scratch:
@@ -192,8 +198,13 @@ def _gradient_words(problem: Problem, phase: Phase, b: Blocking, width: int) -> 
         "g_before_a": 0, "g_before_b": 0, "g_left": 0, "g_middle": phase.grid[2],
         "g_right": width - phase.grid[2], "g_first": 0, "g_x_n": pixels, "g_x_a": b.grid[1] * width,
         "g_x_b": width, "g_x_block": b.images * pixels, "g_x_rows_b": b.grid[1], "g_span_a": b.lines,
-        "g_dense": int(phase.grid[1:] == (1, width) and phase.grid[0] % b.lines == 0
-                       and follow(width, places.space))}
+        "g_dense": _lies_dense(*phase.grid, width, b.lines, places.space[0], places.space[2])}
+
+
+@whole
+def _lies_dense(a: int, b: int, w: int, width: int, lines: int, line: int, pixel: int) -> int:
+    """Whether gradients lie as they are staged (1 or 0: Note: formulas)."""
+    return int((b, w) == (1, width) and a % lines == 0 and follow(width, (line, 0, pixel)))
 
 
 def _sum_call(problem: Problem, e: Elements, operands: tuple[Geometry, Geometry], b: Blocking,
@@ -219,8 +230,8 @@ def _sum_call(problem: Problem, e: Elements, operands: tuple[Geometry, Geometry]
         "grid_a": phase.grid[0], "grid_b": phase.grid[1], "grid_w": phase.grid[2],
         "grid_step": problem.step[0], "sum_range": b.sum_range, "sum_block": b.sum_block,
         "blocks_out": g_blocks,
-        **pieces("in", e, problem.source, problem.extents, b.images, b.chunks == 1),
-        **pieces("out", e, problem.target, phase.grid, b.images, b.chunks == 1)}
+        **pieces("in", e, problem.source, problem.extents, b.images, b.chunks),
+        **pieces("out", e, problem.target, phase.grid, b.images, b.chunks)}
     _, staged_b, staged_w = window.extents
     table = narrow_taps(problem, phase, b.blocks * columns) if mode == "narrow" else [
         (tap.offset[0] * staged_b + tap.offset[1]) * staged_w + tap.offset[2] for tap in phase.taps]

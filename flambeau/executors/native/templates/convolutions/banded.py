@@ -21,6 +21,7 @@ from ...llvm.compiling.machine import machine
 from ...llvm.emitter import FLOAT32, FLOAT64, Dtype, register_type
 from ...movement.spaces import Nest, Row, Space, fused, rank_for, split
 from ...plan import Call, Plan, Template, Words
+from ...quantity import at_once
 
 MOST = 4            # taps of one go
 WIDE = 8            # taps that are worth a product of lines
@@ -95,7 +96,7 @@ def _wide(signature: Signature, dtype: Dtype, taps: int, space: Space) -> Plan:
     turned.constant(count, taps)
     each = count * (taps * 0.05 + 5.0)
     calls = [Call(_turning(dtype), turned, 1),
-             Call(_lines(dtype), words, rows, max(1, int(20e3 / each)))]
+             Call(_lines(dtype), words, rows, at_once(20e3, each))]
     return Plan(calls, workspace=count * taps * dtype.itemsize, nanoseconds=each * rows)
 
 

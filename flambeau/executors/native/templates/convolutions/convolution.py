@@ -20,6 +20,7 @@ from ...convolution.weight import weight_plan
 from ...convolution.winograd import winograd_of
 from ...llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 from ...plan import Plan
+from ...quantity import whole
 from ..shapes.relaying import plan_by_copies
 from . import covers
 
@@ -84,17 +85,27 @@ def _mode(problem: Problem, volume: int, dtype: Any, halved: int) -> str:
             and problem.step[0] == problem.step[2] <= 2 and min(problem.ins, problem.outs) >= _WINOGRAD \
             and dtype != FLOAT64:
         if problem.step[0] == 1:
-            return min(("winograd4", "winograd2", "taps"), key=lambda mode: _products(problem, mode))
+            return _cheapest(problem, ("winograd4", "winograd2", "taps"), _WEIGHTS)
         if halved:
-            return min(("winograd_halved", "taps"), key=lambda mode: _products(problem, mode, halved))
+            return _cheapest(problem, ("winograd_halved", "taps"), halved)
     if halved and volume == 9 and dtype != FLOAT64 and problem.ins >= _WINOGRAD \
             and problem.outs > MOST_OUTS and joined(problem):
-        return min(("winograd_doubled", "taps"), key=lambda mode: _products(problem, mode, halved))
+        return _cheapest(problem, ("winograd_doubled", "taps"), halved)
     if len(without_empty(problem)[0].phases) == len(phase.taps) == 1 \
             and problem.step == (1, 1, 1) and problem.ins >= _NARROW \
             and phase.grid == problem.extents and problem.before == phase.taps[0].offset:
         return "pointwise"
     return "narrow" if problem.ins < _NARROW and len(problem.phases) == 1 else "taps"
+
+
+def _cheapest(problem: Problem, modes: tuple[str, ...], each: int) -> str:
+    return _mode_of(modes, *[_products(problem, mode, each) for mode in modes])
+
+
+@whole
+def _mode_of(modes: tuple[str, ...], *costs: int) -> str:
+    """The mode that costs least."""
+    return modes[costs.index(min(costs))]
 
 
 def _halved(dtype: Any) -> int:

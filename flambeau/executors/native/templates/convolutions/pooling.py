@@ -51,7 +51,7 @@ def _plane_kernel(e: Elements, kernel: str, wide: bool = False) -> SupportsIndex
 def _planes(g: Geometry, dims: int, prefix: str = "s") -> dict[str, Argument] | None:
     """The strides of (..., *space); the dimensions before the space must be one or two."""
     lead = g.ndim - dims
-    if lead > 2 or dims > 3 or max(g.shape[lead:], default=0) >= 1 << 30:
+    if lead > 2 or dims > 3 or any(n >= 1 << 30 for n in g.shape[lead:]):
         return None
     outer, inner = (0, 0, *g.strides[:lead])[-2:]
     a, b, w = three(g.strides[lead:], 0)

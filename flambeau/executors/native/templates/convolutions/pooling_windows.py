@@ -11,6 +11,7 @@ from ...arguments import Argument
 from ...convolution.problem import Three, three
 from ...llvm.emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 from ...plan import Call, Plan
+from ...quantity import whole
 from ...vectors import Elements, elements
 
 _TYPES = (FLOAT32, FLOAT64, FLOAT16, BFLOAT16)
@@ -50,8 +51,12 @@ def counted_axes(space: Sequence[int], padding: Sequence[int], include_pad: bool
 def is_met(space: Sequence[int], attributes: Sequence[Any]) -> bool:
     """Whether every window meets the space."""
     kernel, stride, padding, dilation, extents = attributes
-    return all(any(0 <= i * s - p + t * d < n for t in range(k)) for n, k, s, p, d, count in
-               zip(space, kernel, stride, padding, dilation, extents) for i in range(count))
+    return all(map(_is_met_along, space, kernel, stride, padding, dilation, extents))
+
+
+@whole
+def _is_met_along(n: int, k: int, s: int, p: int, d: int, count: int) -> bool:
+    return all(any(0 <= i * s - p + t * d < n for t in range(k)) for i in range(count))
 
 
 def plan_of(signature: Signature, call: Call) -> Plan:

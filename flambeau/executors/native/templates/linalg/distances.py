@@ -19,6 +19,7 @@ from ...llvm.compiling.code import kernel
 from ...llvm.compiling.machine import machine
 from ...llvm.emitter import FLOAT32, FLOAT64, Dtype, register_type
 from ...plan import Call, Plan, Template, Words
+from ...quantity import at_once
 
 WORDS = ("first", "second", "rows", "others", "width", "first_row", "second_row", "first_batch",
          "second_batch", "result", "grad", "distances")
@@ -64,7 +65,7 @@ def _planned(signature: Signature, first: int, second: int, p: float, pairs: boo
         words.input(operand, g)
     tasks = a.numel // width
     work = tasks * others * (width * 0.06 + 2)
-    grain = max(1, int(tasks * 20e3 / (work + 1)))
+    grain = at_once(tasks * 20e3, work + 1)
     scratch = 2 * others * dtype.itemsize if back else 0
     call = Call(_kernel(Form(dtype, NORMS[p], pairs, back)), words, tasks, grain, scratch)
     return Plan([call], nanoseconds=work)

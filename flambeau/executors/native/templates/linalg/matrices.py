@@ -20,6 +20,7 @@ from ...matrices import kernels
 from ...matrices.kernels import Form
 from ...movement.spaces import fused
 from ...plan import Call, Plan, Template
+from ...quantity import at_once
 from ...vectors import Elements, elements
 from . import systems
 
@@ -158,7 +159,7 @@ def _plan(signature: Signature, code: SupportsIndex, count: int, operands: list[
         given[name] = result(k)
     work = first.rows * first.columns * (min(first.rows, first.columns) + sides + 30.0) / 2 + 200
     tasks = -(-count // e.lanes)
-    call = Call(code, words(kernels.POINTERS, kernels.NUMBERS, given), tasks, max(1, int(_TASK / work)),
+    call = Call(code, words(kernels.POINTERS, kernels.NUMBERS, given), tasks, at_once(_TASK, work),
                 scratch + 64)
     return Plan([call], nanoseconds=work * tasks)
 

@@ -20,6 +20,7 @@ from ...llvm.emitter import FLOAT32, FLOAT64, Dtype, literal, register_type
 from ...llvm.expressions import functions
 from ...llvm.expressions.expression import Expression, compare, constant, select
 from ...plan import Call, Plan, Template, Words
+from ...quantity import at_once
 
 WORDS = ("log_probs", "targets", "input_lengths", "target_lengths", "result", "status", "grad", "steps",
          "batch", "classes", "time_step", "row_step", "target_row", "target_step", "input_step",
@@ -66,7 +67,7 @@ def _planned(signature: Signature, first: int) -> Plan | None:
                    grad.strides[0] if form_back else 0, blank, int(zero_infinity), longest, int(padded))
     assert len(words.values) == len(WORDS)
     work = x.shape[0] * (2 * longest + 1) * (4.0 if form_back else 1.5) + 100
-    call = Call(_kernel(Form(dtype, form_back)), words, batch, max(1, int(20e3 / work)), scratch)
+    call = Call(_kernel(Form(dtype, form_back)), words, batch, at_once(20e3, work), scratch)
     return Plan([call], nanoseconds=work * batch)
 
 

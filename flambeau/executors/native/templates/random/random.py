@@ -220,7 +220,13 @@ def normal(signature: Signature) -> Plan | None:
     address = _kernel(draws.normal, (dtype,), dtype, 1)
     rest = output.numel % GROUP
     return _plan(signature, _call(signature, address, [(1, FLOAT64), (2, FLOAT64)], output.numel - rest,
-                                  lost=rest if dtype == FLOAT32 else 0, last=GROUP if rest else 0))
+                                  lost=rest if dtype == FLOAT32 else 0, last=_last(rest)))
+
+
+@whole
+def _last(rest: int) -> int:
+    """How many numbers are made anew."""
+    return GROUP if rest else 0
 
 
 def log_normal(signature: Signature) -> Plan | None:
