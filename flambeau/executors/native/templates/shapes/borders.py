@@ -7,7 +7,7 @@ one element. A call takes one run of each dimension but the last, and writes who
 from __future__ import annotations
 
 import math
-from itertools import product
+from itertools import chain, product
 
 from .....graph.node import Signature
 from ....borders import border_runs
@@ -17,6 +17,7 @@ from ...llvm.emitter import element
 from ...movement.copying import Place, define_run, pointers, words_of
 from ...movement.spaces import Nest, fused, rank_for, split
 from ...plan import Call, Plan
+from ...quantity import whole
 from .movement import bytes_moved
 
 RUNS = 3    # of a row: before, inside, behind
@@ -32,12 +33,28 @@ def _bordered(signature: Signature) -> Plan | None:
             or out.strides[order[-1]] != 1:
         return None
     widths = [(0, 0)] * (g.ndim - len(pad) // 2) + [pad[i:i + 2] for i in range(len(pad) - 2, -1, -2)]
-    runs = [border_runs(mode, n, *width) if any(width) else ((0, n, 0, 1),)
+    runs = [_runs_of(mode, n, *width) if any(width) else ((0, n, 0, 1),)
             for n, width in [(g.shape[d], widths[d]) for d in order]]
     if len(runs[-1]) > RUNS or math.prod(map(len, runs[:-1])) > 27:
         return None
     calls = [_rows(signature, part, runs[-1]) for part in product(*runs[:-1])]
     return Plan(calls, traffic=bytes_moved(signature))
+
+
+def _runs_of(mode: str, n: int, before: int, after: int) -> tuple[tuple[int, int, int, int], ...]:
+    """The runs of a dimension; of one whose extent is on a tape, some few (Note: formulas)."""
+    if n.__class__ is int:
+        return border_runs(mode, n, before, after)
+    count, *numbers = _few_runs(mode, n, before, after)
+    known = next(k for k in range(RUNS + 1) if count == k)
+    return tuple([(a, b, c, d) for a, b, c, d in zip(*[iter(numbers[:4 * known])] * 4)])
+
+
+@whole
+def _few_runs(mode: str, n: int, before: int, after: int) -> tuple[int, ...]:
+    """How many runs there are, and their numbers in a row."""
+    runs = border_runs(mode, n, before, after)[:RUNS + 1]
+    return len(runs), *chain.from_iterable(runs), *[0] * (4 * (RUNS + 1 - len(runs)))
 
 
 def _rows(signature: Signature, part: tuple[tuple[int, int, int, int], ...],
