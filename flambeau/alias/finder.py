@@ -8,7 +8,7 @@ Note [one module, two names]: ``torch.x`` is not a copy of ``flambeau.x`` but th
 ``sys.modules``. The module keeps its own ``__name__`` and ``__spec__``; only the entry
 ``sys.modules["torch.x"]`` is added. Exceptions are what libraries know by its name: ``__name__`` of the
 package is then "torch" (programs that patch functions by their path compare it), that of ``torch.jit`` and
-``torch.nn.init`` likewise, and so is ``__module__`` of layers' classes and of those whose objects lie in
+``torch.nn.init`` likewise, and so is ``__module__`` of layers' and optimizers' classes and of those whose objects lie in
 tensors' pickles, of the functions that those pickles call, and of the functions of ``torch.nn.init`` and
 ``torch.nn.functional``: with the alias a pickle of tensors or layers is one that PyTorch reads.
 """
@@ -280,17 +280,17 @@ def _name_as(package: Any, named: Callable[[str], str]) -> None:
 
 
 def _name_layers(package: Any, public: bool) -> None:
-    """Name the classes of layers as PyTorch's where that is a place in which they are found."""
+    """Name the classes of layers and optimizers as PyTorch's where that is a place in which they are found."""
     if not public:
         while _HOMES:
             kind, own = _HOMES.popitem()
             kind.__module__ = own
         return
-    home = f"{PACKAGE}.nn.modules."
-    inside = [module for name, module in list(sys.modules.items()) if name.startswith(home)]
+    homes = f"{PACKAGE}.nn.modules.", f"{PACKAGE}.optim."
+    inside = [module for name, module in list(sys.modules.items()) if name.startswith(homes)]
     for kind in {value for module in inside for value in vars(module).values() if isinstance(value, type)}:
         own = kind.__module__
-        if not own.startswith(home) or kind.__name__.startswith("_"):
+        if not own.startswith(homes) or kind.__name__.startswith("_"):
             continue
         name: str = package.serialization.names.public_name(kind)[0]
         place = importlib.import_module(PACKAGE + name[len("torch"):])

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from .. import config
 from ..config import settings
 from ..operators.pointwise.comparison import allclose
-from ..operators.random.random import randn, randn_like
+from ..operators.random.random import randn
 from ..tensor import Tensor
 from ..tensor.generator import Generator
 from . import _jacobians as jacobians
@@ -297,5 +297,6 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
 
 def _weight(output: Tensor, apart: bool) -> Tensor:
     """A random weight of an output, on request one whose elements do not lie side by side."""
-    weight = randn_like(output).detach()
-    return (weight.unsqueeze(-1).repeat(*[1] * weight.ndim, 2)[..., 0] if apart else weight).requires_grad_()
+    from ..testing.creation import make_tensor  # what tests need is imported by those that check
+    return make_tensor(output.shape, dtype=output.dtype, device=output.device, low=-1, high=1,
+                       requires_grad=True, noncontiguous=apart)

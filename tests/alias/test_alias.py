@@ -42,7 +42,7 @@ RUN = ("-m", "flambeau", "run")
 def test_torch_is_the_same_modules(python: Python) -> None:
     printed = python(
         """
-        import sys
+        import pickle, sys
         import torch.nn.functional as F
         import torch.utils.data
         from torch import nn
@@ -54,6 +54,10 @@ def test_torch_is_the_same_modules(python: Python) -> None:
         assert (torch.jit.__name__, nn.init.__name__, nn.init.zeros_.__module__) == (
             "torch.jit", "torch.nn.init", "torch.nn.init")
         assert torch.Tensor.__module__ == "torch"
+        assert str(torch.optim.lr_scheduler.StepLR) == "<class 'torch.optim.lr_scheduler.StepLR'>"
+        optimizer = torch.optim.Adam([torch.ones(2)])
+        assert b"torch.optim.adam" in pickle.dumps(optimizer)
+        assert type(pickle.loads(pickle.dumps(optimizer))) is torch.optim.Adam
         print("fine")
         """, *RUN)
     assert printed == "fine\n"

@@ -115,6 +115,17 @@ def test_fast_mode_leaves_the_users_random_numbers_alone() -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
+@pytest.mark.parametrize("apart", [False, True])
+def test_weights_of_second_derivatives_are_drawn_as_in_pytorch(apart: bool) -> None:
+    torch.manual_seed(0)
+    torch.testing.make_tensor((3, 2), dtype=torch.float64, device="cpu", low=-1, high=1, noncontiguous=apart)
+    expected = torch.get_rng_state()
+    torch.manual_seed(0)
+    x = torch.ones(3, 2, dtype=torch.float64, requires_grad=True)
+    assert gradgradcheck(torch.exp, x, gen_non_contig_grad_outputs=apart)
+    assert torch.equal(torch.get_rng_state(), expected)
+
+
 @pytest.mark.parametrize("tier, expected", [("auto", "interpreter"), ("native", "native")])
 def test_who_computes_does_not_change_within_a_check(tier: str, expected: str) -> None:
     """Two passes are compared bit by bit, and a graph that comes back would become a program."""
