@@ -116,7 +116,7 @@ def arange(
             check_number(x, dtypes.float64)
         if not isinstance(x, (int, float)):
             raise TypeError(f"arange(): argument must be Number, not {type(x).__name__}")
-    if dtype is dtypes.bool_ or dtype.is_complex:
+    if dtype is dtypes.bool_ or dtype.is_complex or dtype in dtypes.FLOAT8:
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtypes.SCALAR_NAMES[dtype]}'")
     if step == 0 or math.isnan(step):
         raise RuntimeError("step must be nonzero")

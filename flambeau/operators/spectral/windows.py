@@ -52,7 +52,8 @@ def _window(
 ) -> Tensor:
     dtype = dtype or dtypes.get_default_dtype()
     if not (dtype.is_floating_point or dtype.is_complex):
-        raise RuntimeError(f"{name} expects floating point dtypes, got: TensorOptions(dtype={dtype.name}, "
+        kind = dtypes.c_name(dtype)
+        raise RuntimeError(f"{name} expects floating point dtypes, got: TensorOptions(dtype={kind}, "
                            "device=cpu, layout=Strided (default), requires_grad=false (default), "
                            "pinned_memory=false, memory_format=(nullopt))")
     if length < 0:
@@ -60,6 +61,8 @@ def _window(
     g = contiguous((length,), dtype, devices.resolve(device))
     if length <= 1:
         return filled(g, 1, requires_grad)
+    if dtype.is_complex or dtype in dtypes.FLOAT8:
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtypes.SCALAR_NAMES[dtype]}'")
     out = record(WINDOW, (), (kind, bool(periodic), terms, g))
     return leaf(out) if requires_grad else out
 
