@@ -8,9 +8,10 @@ Note [one module, two names]: ``torch.x`` is not a copy of ``flambeau.x`` but th
 ``sys.modules``. The module keeps its own ``__name__`` and ``__spec__``; only the entry
 ``sys.modules["torch.x"]`` is added. Exceptions are what libraries know by its name: ``__name__`` of the
 package is then "torch" (programs that patch functions by their path compare it), that of ``torch.jit`` and
-``torch.nn.init`` likewise, and so is ``__module__`` of layers' and optimizers' classes and of those whose objects lie in
-tensors' pickles, of the functions that those pickles call, and of the functions of ``torch.nn.init`` and
-``torch.nn.functional``: with the alias a pickle of tensors or layers is one that PyTorch reads.
+``torch.nn.init`` likewise, and so is ``__module__`` of layers' and optimizers' classes and of those whose
+objects lie in tensors' pickles, of the functions that those pickles call, and of the functions of
+``torch.nn.init`` and ``torch.nn.functional``: with the alias a pickle of tensors or layers is one that
+PyTorch reads.
 """
 
 from __future__ import annotations
@@ -280,7 +281,7 @@ def _name_as(package: Any, named: Callable[[str], str]) -> None:
 
 
 def _name_layers(package: Any, public: bool) -> None:
-    """Name the classes of layers and optimizers as PyTorch's where that is a place in which they are found."""
+    """Name classes of layers and optimizers as PyTorch's where that is a place in which they are found."""
     if not public:
         while _HOMES:
             kind, own = _HOMES.popitem()

@@ -10,6 +10,7 @@ gradients do not flow back through it then.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .. import dtypes
@@ -85,20 +86,35 @@ class _Level:
     def depends_on_others(self, output: Tensor) -> bool:
         """Whether gradients flow from an output to something else than the level's own variables."""
         own = {id(root.variable) for root in self.roots}
-        pending, seen = [edge(output)], set[int]()
-        while pending:
-            target = pending.pop()
-            target = target[0] if target.__class__ is tuple else target
-            if target is None or id(target) in seen or id(target) in own:
-                continue
-            seen.add(id(target))
-            if not isinstance(target, GradFn):
-                return True
+        return any(id(variable) not in own for variable in _variables_of(output))
+
+    def depends_on_own(self, output: Tensor) -> bool:
+        """Whether gradients flow from an output to one of the level's variables."""
+        own = {id(root.variable) for root in self.roots}
+        return any(id(variable) in own for variable in _variables_of(output))
+
+
+def _variables_of(output: Tensor) -> Iterator[Any]:
+    """The variables that an output was computed from."""
+    pending, seen = [edge(output)], set[int]()
+    while pending:
+        target = pending.pop()
+        target = target[0] if target.__class__ is tuple else target
+        if target is None or id(target) in seen:
+            continue
+        seen.add(id(target))
+        if isinstance(target, GradFn):
             pending += target.edges
-        return False
+        else:
+            yield target
 
 
 levels: list[_Level] = []
+
+
+def carries_tangent(tensor: Tensor) -> bool:
+    """Whether a tensor was computed from a dual tensor of the open level."""
+    return bool(levels) and bool(tensor.requires_grad) and levels[-1].depends_on_own(tensor)
 
 
 def enter_dual_level() -> int:
@@ -130,8 +146,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     True
     """
     if not levels:
-        raise RuntimeError("Trying to exit a forward AD level but no level exists, make sure to "
-                           "enter_dual_level() first.")
+        raise RuntimeError("Dual level must be a positive number.")
     state.enabled, state.quiet, state.forward = levels.pop().before
 
 
@@ -196,11 +211,11 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     ...     fwAD.unpack_dual(fwAD.make_dual(torch.tensor(2.0), torch.tensor(1.0)).exp()).tangent
     tensor(7.3891)
     """
+    if not levels:
+        return UnpackedDualTensor(tensor, None)
     if not isinstance(tensor, Tensor):
         raise TypeError("_unpack_dual(): argument 'dual' (position 1) must be Tensor, not "
                         f"{type(tensor).__name__}")
-    if not levels:
-        return UnpackedDualTensor(tensor, None)
     current = levels[-1]
     if tensor.__dict__.get("_tangent_in") is current.mark:
         return UnpackedDualTensor(tensor, None)

@@ -55,6 +55,8 @@ def test_torch_is_the_same_modules(python: Python) -> None:
             "torch.jit", "torch.nn.init", "torch.nn.init")
         assert torch.Tensor.__module__ == "torch"
         assert str(torch.optim.lr_scheduler.StepLR) == "<class 'torch.optim.lr_scheduler.StepLR'>"
+        parametrized = nn.utils.parametrizations.weight_norm(nn.Linear(2, 2))
+        assert type(parametrized).__module__ == "torch.nn.utils.parametrize"
         optimizer = torch.optim.Adam([torch.ones(2)])
         assert b"torch.optim.adam" in pickle.dumps(optimizer)
         assert type(pickle.loads(pickle.dumps(optimizer))) is torch.optim.Adam

@@ -157,3 +157,34 @@ def test_a_tangent_has_no_tangent() -> None:
         assert fwAD.unpack_dual(tangent).tangent is None
         tangent.sum().backward()
     assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_layers_are_made_and_written_within_a_level() -> None:
+    """Without gradients a leaf may be written, although tangents are followed."""
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(torch.ones(2, 3), torch.ones(2, 3))
+        layer, table = torch.nn.Linear(3, 2), torch.nn.Embedding(3, 2, padding_idx=1)
+        with torch.no_grad():
+            layer.weight.mul_(0).add_(2)
+            layer.weight[0].zero_()
+            layer.bias.copy_(torch.ones(2))
+        assert layer.weight.is_leaf and table.weight.is_leaf and table.weight[1].tolist() == [0.0, 0.0]
+        assert layer(dual).tolist() == [[1.0, 7.0]] * 2
+        assert fwAD.unpack_dual(layer(dual)).tangent.tolist() == [[0.0, 6.0]] * 2
+        with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+            layer.weight.mul_(2)
+        with torch.no_grad(), pytest.raises(NotImplementedError):
+            layer.weight.copy_(dual[:, :3])
+        layer(torch.ones(2, 3)).sum().backward()
+        torch.optim.SGD(layer.parameters(), lr=1.0).step()
+        assert layer.weight.tolist() == [[-2.0] * 3, [0.0] * 3] and layer.weight.is_leaf
+
+
+@pytest.mark.oracle
+def test_levels_that_are_not_there(oracle: Any) -> None:
+    def found(torch: Any) -> Any:
+        forward = torch.autograd.forward_ad
+        with pytest.raises(RuntimeError) as error:
+            forward.exit_dual_level()
+        return str(error.value), tuple(forward.unpack_dual(3))
+    assert found(torch) == found(oracle)

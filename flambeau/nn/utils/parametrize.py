@@ -196,7 +196,8 @@ def _inject_class(module: Module) -> None:
             "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training"
         )
 
-    members = {"__getstate__": __getstate__, "__module__": __name__}
+    home = __name__ if Tensor.__module__ != "torch" else "torch.nn.utils.parametrize"   # under the alias
+    members = {"__getstate__": __getstate__, "__module__": home}
     if not hasattr(cls, "__deepcopy__"):
         members["__deepcopy__"] = __deepcopy__
     module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), members)

@@ -106,7 +106,7 @@ def check_writable(x: Tensor) -> None:
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to "
             "get a normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for "
             "more details.")
-    if not state.enabled:
+    if not state.enabled or (state.quiet and _is_of_leaf(x)):
         return
     base = x._base
     if x._requires_grad and x.grad_fn is None and base is None:
@@ -121,6 +121,23 @@ def check_writable(x: Tensor) -> None:
             raise RuntimeError(_VIEW_OF_LEAF)
 
 
+def _is_of_leaf(x: Tensor) -> bool:
+    """Whether x is, or shows a part of, a variable that wants gradients."""
+    variable = x if x._base is None else x._base
+    return variable._requires_grad and variable._grad_fn is None
+
+
+def _is_past_history(x: Tensor, result: Tensor) -> bool:
+    """Whether a write without gradients has no history, though tangents are followed (Note: forward mode)."""
+    if not state.quiet or not _is_of_leaf(x):
+        return False
+    from ...autograd.forward_ad import carries_tangent  # made of tensors, and imported where this is so
+    if carries_tangent(result):
+        raise NotImplementedError("a tensor that has a tangent is written to a leaf Variable that requires "
+                                  "grad")
+    return True
+
+
 def assign(x: Tensor, result: Tensor, name: str) -> Tensor:
     """Let x take the values (and the history) of ``result``; returns x."""
     if levels and any_batched((x, result)):
@@ -128,6 +145,7 @@ def assign(x: Tensor, result: Tensor, name: str) -> Tensor:
     taping = state.enabled
     if taping or (x._counter is INFERENCE and not state.inference):
         check_writable(x)
+        taping = taping and not _is_past_history(x, result)
     if taping and result._grad_fn is not None:
         _keep_original(x, result._grad_fn)
     geometry, given = x._geometry, result._geometry
