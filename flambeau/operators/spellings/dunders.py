@@ -125,6 +125,15 @@ def _by_no_zero(general: Any) -> Callable[[Any, Any], Any]:
     return method
 
 
+def _reflected_by_no_zero(general: Any) -> Callable[[Any, Any], Any]:
+    """``other // self`` and ``other % self``."""
+    def method(self: Any, other: Any) -> Any:
+        division.refuse_zero(other, self)
+        return general(self, other)
+    return method
+
+
+T.__rfloordiv__, T.__rmod__ = _reflected_by_no_zero(T.__rfloordiv__), _reflected_by_no_zero(T.__rmod__)
 T.__ifloordiv__, T.__imod__ = _by_no_zero(T.__ifloordiv__), _by_no_zero(T.__imod__)
 T.__floordiv__ = _floored(division.FLOOR_DIVIDE, T.__floordiv__)
 T.__mod__ = _floored(division.REMAINDER, T.__mod__)

@@ -57,7 +57,7 @@ def test_an_operand_itself_may_be_written() -> None:
 
 DIVISIONS = ["x // y", "x % y", "torch.fmod(x, y)", "torch.remainder(5, y)", "torch.floor_divide(x, y)",
              "torch.div(x, y, rounding_mode='floor')", "torch.div(5, y, rounding_mode='trunc')",
-             "x.__ifloordiv__(y)", "x.__imod__(y)"]
+             "x.__ifloordiv__(y)", "x.__imod__(y)", "7 // y", "7 % y"]
 
 
 @pytest.mark.parametrize("expression", DIVISIONS)
