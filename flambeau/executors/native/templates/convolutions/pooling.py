@@ -15,6 +15,7 @@ from ...llvm.compiling.code import kernels
 from ...llvm.compiling.effort import Effort
 from ...llvm.emitter import INT64
 from ...plan import Call, Plan, Template
+from ...quantity import at_once, most
 from ...vectors import Elements, elements
 from ..shapes.relaying import relaid
 from . import pooling_last
@@ -64,7 +65,7 @@ def _inner(g: Geometry, dims: int) -> int:
 
 
 def _call(function: SupportsIndex, given: Any, size: int, planes: int, scratch: int = 0) -> Call:
-    return Call(function, given, planes, grain=max(1, _TASK // max(1, size)), scratch=scratch)
+    return Call(function, given, planes, grain=at_once(_TASK, most(1, size)), scratch=scratch)
 
 
 def _windows(signature: Signature, attributes: Sequence[Any]) -> dict[str, Argument] | None:

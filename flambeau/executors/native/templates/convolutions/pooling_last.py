@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import SupportsIndex
+from typing import SupportsIndex, cast
 
 from .....graph.geometry import Geometry
 from .....graph.node import Signature
@@ -16,6 +16,7 @@ from ...llvm.compiling.code import kernels
 from ...llvm.compiling.effort import Effort
 from ...llvm.emitter import INT64
 from ...plan import Call, Plan
+from ...quantity import at_once
 from ...vectors import Elements, elements
 from .pooling_windows import axes, counted_axes, elements_of, is_met, plan_of, window_axes
 
@@ -63,10 +64,9 @@ def _places(signature: Signature, extents: Sequence[int]) -> dict[str, Argument]
 
 def _rows(signature: Signature, given: dict[str, Argument]) -> tuple[int, int]:
     """Tasks and their grain: a row of results each."""
-    x, rows = signature.geometries[0], given["out_a"]
-    assert isinstance(rows, int)
+    x, rows = signature.geometries[0], cast(int, given["out_a"])
     tasks = x.shape[0] * rows
-    return tasks, max(1, _TASK * tasks // x.numel)
+    return tasks, at_once(_TASK * tasks, x.numel)
 
 
 def max_pool(signature: Signature) -> Plan | None:
@@ -133,5 +133,5 @@ def pool_scatter(signature: Signature) -> Plan | None:
         "target": lambda w: w.output(0), "status": lambda w: w.status()}
     made = words(pooling_last.SCATTER_POINTERS, pooling_last.SCATTER, given)
     call = Call(_kernel(e, "pool_scatter"), made, out.shape[0] * chunks,
-                max(1, _TASK // (size * chunk)), scratch=size * chunk * e.width + 64 if apart else 0)
+                at_once(_TASK, size * chunk), scratch=size * chunk * e.width + 64 if apart else 0)
     return plan_of(signature, call)
