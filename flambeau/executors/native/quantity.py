@@ -324,6 +324,15 @@ def value_of(x: Any) -> Any:
     return x.value if x.__class__ is Quantity else x
 
 
+def held(x: int) -> int:
+    """A number of which the code depends, as it was on its tape, which is held to it."""
+    if x.__class__ is not Quantity:
+        return x
+    number: int = x.value
+    x.tape.decide(operator.eq, x, number)
+    return number
+
+
 def whole(function: Callable[P, R]) -> Callable[P, R]:
     """Decorates a function of numbers (no keywords) that is one step of a tape (Note: formulas)."""
     @functools.wraps(function)

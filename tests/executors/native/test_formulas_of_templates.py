@@ -41,6 +41,10 @@ def _bordered(x: Any) -> Any:
     return F.pad(x, (3, 2, 1, 4), mode="reflect"), F.pad(x, (0, 5, 0, 0), mode="replicate")
 
 
+def _resized(x: Any) -> Any:
+    return F.interpolate(x, scale_factor=2, mode="bilinear"), F.adaptive_avg_pool2d(x, 3)
+
+
 def _signals(x: Any) -> Any:
     y = F.conv1d(x.mean(2), torch.ones(20, 3, 5, requires_grad=True), stride=2)
     return F.conv1d(y.relu(), torch.ones(16, 20, 3, requires_grad=True), padding=2, dilation=2)
@@ -60,7 +64,7 @@ def _drawn(x: Any) -> Any:
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "pictures": _pictures, "strided": lambda x: _pictures(x, stride=2, padding=1),
     "large": lambda x: _pictures(x, 8, 5, padding=2), "few": _few, "points": _points, "pooled": _pooled,
-    "bordered": _bordered,
+    "bordered": _bordered, "resized": _resized,
     "signals": _signals, "aligned": _aligned, "drawn": _drawn}
 
 

@@ -24,6 +24,7 @@ from ..llvm.build import Function, Module, vector
 from ..llvm.compiling.code import kernel
 from ..llvm.emitter import Dtype, element
 from ..plan import Call, Words
+from ..quantity import held
 from .past import copy_goes_past, write_lines
 from .spaces import Nest, Space, fused, rank_for, split
 from .squares import LINE, define_edge, define_line_tile, define_tile, is_in_lines, tile_of
@@ -222,7 +223,7 @@ def _strided(to: Place, source: Place, space: Space, size: int) -> Call:
     Nest(rank, 2, 4).place(words, _in_bytes(space, size), cut)
     # Steps that LLVM has good vector code for, when it knows them, are part of the code.
     into, out = [own[-1] for own in space.strides]
-    kernel = _strided_kernel(rank, size, into if into == 1 else None, out if -1 <= out <= 4 else None)
+    kernel = _strided_kernel(rank, size, 1 if into == 1 else None, held(out) if -1 <= out <= 4 else None)
     return Call(kernel, words, cut.tasks, cut.grain)
 
 

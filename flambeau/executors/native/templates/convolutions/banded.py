@@ -21,7 +21,7 @@ from ...llvm.compiling.machine import machine
 from ...llvm.emitter import FLOAT32, FLOAT64, Dtype, register_type
 from ...movement.spaces import Nest, Row, Space, fused, rank_for, split
 from ...plan import Call, Plan, Template, Words
-from ...quantity import at_once
+from ...quantity import at_once, held
 
 MOST = 4            # taps of one go
 WIDE = 8            # taps that are worth a product of lines
@@ -46,7 +46,7 @@ class Form(NamedTuple):
 
 def _banded(signature: Signature) -> Plan | None:
     x, table = signature.geometries[:2]
-    out, (count, dim) = signature.outputs[0], signature.attributes
+    out, count, dim = signature.outputs[0], signature.attributes[0], held(signature.attributes[1])
     dtype = np.dtype(out.dtype.numpy)
     if not out.numel or not x.numel or dtype not in (FLOAT32, FLOAT64) or not table.is_contiguous \
             or x.dtype is not out.dtype:
@@ -65,7 +65,7 @@ def _banded(signature: Signature) -> Plan | None:
     unit = (step if along else space.strides[1][-1]) == size
     if along and unit and taps >= WIDE and len(space.extents) < 3 and out.strides[dim] == 1:
         return _wide(signature, dtype, taps, space)
-    form = Form(rank_for(space), dtype, along, unit, (taps - 1) % MOST + 1, taps > MOST)
+    form = Form(rank_for(space), dtype, along, unit, held((taps - 1) % MOST + 1), taps > MOST)
     words = Words()
     words.output(0)
     words.input(0, x)
@@ -80,7 +80,7 @@ def _banded(signature: Signature) -> Plan | None:
 def _wide(signature: Signature, dtype: Dtype, taps: int, space: Space) -> Plan:
     """``space``: rows, unless there is one, and columns."""
     x, table = signature.geometries[:2]
-    out, (count, dim) = signature.outputs[0], signature.attributes
+    out, count, dim = signature.outputs[0], signature.attributes[0], held(signature.attributes[1])
     rows = out.numel // count
     words = Words()
     words.output(0)
