@@ -324,13 +324,11 @@ def value_of(x: Any) -> Any:
     return x.value if x.__class__ is Quantity else x
 
 
-def held(x: int) -> int:
-    """A number of which the code depends, as it was on its tape, which is held to it."""
-    if x.__class__ is not Quantity:
-        return x
-    number: int = x.value
-    x.tape.decide(operator.eq, x, number)
-    return number
+def held(x: Any) -> int:
+    """A number on which code depends, as it was on its tape, which is held to it."""
+    if x.__class__ is Quantity:
+        x.tape.decide(operator.eq, x, x.value)
+    return int(value_of(x))
 
 
 def whole(function: Callable[P, R]) -> Callable[P, R]:
