@@ -22,7 +22,7 @@ from flambeau.executors.native.programs.execution.segment import Segment
 from flambeau.executors.native.programs.patterns.arrangement import form_of
 from flambeau.executors.native.programs.patterns.sketches import Sketch, Sketches
 from flambeau.executors.native.programs.runtime import runtime
-from flambeau.executors.native.quantity import Quantity, Tape, least, whole
+from flambeau.executors.native.quantity import Quantity, Tape, held, least, whole
 from flambeau.graph.node import Signature
 from flambeau.nn import functional as F
 from flambeau.tensor.recording import signing
@@ -276,6 +276,14 @@ def test_quantities_are_no_numbers(use: Callable[[Any], Any]) -> None:
     assert isinstance(quantity, Quantity)
     with pytest.raises(TypeError):
         use(quantity)
+
+
+def test_formulas_are_held_to_numbers_on_which_code_depends() -> None:
+    tape = Tape([3, 4])
+    n, m = tape.given
+    assert held(n) == 3 and held(5) == 5
+    function = tape.function((n * m,))
+    assert function(3, 7) == (21,) and function(2, 7) is None
 
 
 def test_other_numbers_of_dimensions_are_no_other_lengths() -> None:
