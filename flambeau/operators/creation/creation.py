@@ -87,7 +87,7 @@ def _new_full(size: Any = None, value: Any = None, *more: Any) -> Tensor | None:
 
 @api("torch", out=True)
 def zeros(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-          requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:
+          requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """A tensor of zeros.
 
     >>> import flambeau as torch
@@ -100,7 +100,7 @@ def zeros(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, 
 
 @api("torch", out=True)
 def ones(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-         requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:
+         requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """A tensor of ones.
 
     >>> import flambeau as torch
@@ -121,7 +121,6 @@ def empty(
     requires_grad: bool = False,
     pin_memory: bool = False,
     memory_format: Any = None,
-    names: Any = None,
 ) -> Tensor:
     """A tensor without particular values: zeros, unless ``utils.deterministic`` asks for others.
 
@@ -144,7 +143,7 @@ def value_dtype(value: Any) -> dtypes.dtype:
 
 @api("torch", out=True, judge="first", quick=_new_full)
 def full(size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-         requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:
+         requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """A tensor of one value; the dtype follows the value.
 
     >>> import flambeau as torch

@@ -33,7 +33,16 @@ def from_numpy(ndarray: Any) -> Tensor:
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    _warn_of_read_only(ndarray)
     return shared(ndarray)
+
+
+def _warn_of_read_only(array: Any) -> None:
+    if not array.flags.writeable:
+        warn_once("The given NumPy array is not writable, and PyTorch does not support non-writable tensors. "
+                  "This means writing to this tensor will result in undefined behavior. You may want to copy "
+                  "the array to protect its data or make it writable before converting it to a tensor. This "
+                  "type of warning will be suppressed for the rest of this program.")
 
 
 @api("torch")
@@ -47,6 +56,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         return data.to(device=device or data.device, dtype=dtype or data.dtype)
     if isinstance(data, np.ndarray):
+        _warn_of_read_only(data)
         made = shared(data) if data.flags.writeable else from_array(np.array(data))
         if dtype is None and device is None and devices.resolve(None) is devices.CPU:
             return made
@@ -74,6 +84,8 @@ def asarray(
     require_bool("asarray", "requires_grad", requires_grad)
     if isinstance(obj, UntypedStorage):
         obj = expose(obj._storage, "asarray").view(np.uint8)
+    if isinstance(obj, np.ndarray):
+        _warn_of_read_only(obj)
     if isinstance(obj, Tensor):
         made = obj.detach() if obj.requires_grad and not requires_grad else obj
     elif isinstance(obj, np.ndarray) and obj.flags.writeable:

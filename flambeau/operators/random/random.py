@@ -120,8 +120,7 @@ _ONE_NUMBER = contiguous((1,), dtypes.float32)
 
 @api("torch", out=True, quick=_few_numbers)
 def rand(*sizes: Any, size: Any = None, generator: Any = None, dtype: Any = None, layout: Any = None,
-         device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
-         names: Any = None) -> Tensor:
+         device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """Uniform numbers of [0, 1).
 
     >>> import flambeau as torch
@@ -159,8 +158,7 @@ def _normal_numbers_like(*args: Any) -> Any:
 
 @api("torch", out=True, quick=_normal_numbers)
 def randn(*sizes: Any, size: Any = None, generator: Any = None, dtype: Any = None, layout: Any = None,
-          device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
-          names: Any = None) -> Tensor:
+          device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """Numbers of the standard normal distribution.
 
     >>> import flambeau as torch
