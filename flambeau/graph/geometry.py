@@ -94,14 +94,10 @@ class Geometry:
     @property
     def has_no_gaps(self) -> bool:
         """Whether it is dense except for dimensions in which the same elements are read again and again."""
-        if self.is_contiguous:
-            return True
-        expected = 1
-        for step, n in sorted([(s, n) for s, n in zip(self.strides, self.shape) if s and n != 1]):
-            if step != expected:
-                return False
-            expected *= n
-        return True
+        family = self.family
+        if family.gapless is None:
+            family.gapless = family.is_contiguous or _follow(family.shape, family.strides)
+        return family.gapless
 
     def at(self, dim: int, position: int) -> Geometry:
         """One position of a dimension, without that dimension."""
@@ -120,6 +116,16 @@ def _too_large(shape: Sequence[int]) -> Exception:
     return RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
 
 
+def _follow(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether elements follow one another in some order of the dimensions that have strides."""
+    expected = 1
+    for step, n in sorted([(s, n) for s, n in zip(strides, shape) if s and n != 1]):
+        if step != expected:
+            return False
+        expected *= n
+    return True
+
+
 class Family(dict[int, Geometry]):
     """The geometries that differ in their offset alone, by offset; what is missing is made.
 
@@ -132,8 +138,8 @@ class Family(dict[int, Geometry]):
     """
 
     __slots__ = ("shape", "strides", "dtype", "device", "ndim", "numel", "is_contiguous", "kind", "plain",
-                 "span", "first", "table", "rows", "line", "order", "steps", "flat", "spare", "_part",
-                 "_stretch", "_cuts", "_room", "passes", "_lately")
+                 "span", "first", "table", "rows", "line", "order", "steps", "flat", "gapless", "spare",
+                 "_part", "_stretch", "_cuts", "_room", "passes", "_lately")
 
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__
@@ -167,6 +173,7 @@ class Family(dict[int, Geometry]):
         self.order: tuple[int, ...] | None = None
         self.steps: tuple[int, ...] | None = None
         self.flat: Geometry | None = None
+        self.gapless: bool | None = None
         self._part: tuple[int, Family] | None = None    # the latest ``parts``
         self._stretch: tuple[int, Family] | None = None     # the latest ``stretch``
         self._cuts = _NO_CUTS   # what ``cut`` gave lately

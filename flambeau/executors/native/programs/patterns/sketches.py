@@ -304,7 +304,7 @@ def _geometry(g: Geometry, integers: list[Any]) -> Geometry:
     family.dtype, family.device, family.ndim, family.is_contiguous = g.dtype, g.device, ndim, g.is_contiguous
     family.numel = Size.numel(family.shape)
     family.span = 1 + sum([(n - 1) * s for n, s in zip(family.shape, family.strides)])
-    family.order = family.steps = family.flat = None
+    family.order = family.steps = family.flat = family.gapless = None
     made = Geometry.__new__(Geometry)
     made.shape, made.strides, made.offset = family.shape, family.strides, integers[-1]
     made.dtype, made.device, made.ndim, made.is_contiguous = g.dtype, g.device, ndim, g.is_contiguous
