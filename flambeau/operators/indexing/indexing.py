@@ -245,11 +245,9 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     if source.ndim and index.numel() != source.shape[d]:
         raise IndexError(f"index_copy_(): Number of indices ({index.numel()}) should be equal to "
                          f"source.size(dim) ({source.shape[d]})")
-    if input.numel():
+    if input.numel() or not _is_anywhere(input, d, index):
         extent = input.shape[d] if input.ndim else 1
         bounds.check_index(index, 0, extent, IndexError, _copy_message(d, extent))
-    elif index.numel():
-        _require_room(input, d, index.numel())
     return record(INDEX_COPY, (input, index, source), (d,))
 
 
@@ -296,8 +294,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     input, d, index = _along(input, dim, index)
     extent = input.shape[d] if input.ndim else 1
-    if input.numel() == 0 and index.numel():
-        _require_room(input, d, index.numel())
+    if input.numel() == 0 and _is_anywhere(input, d, index):
         return input.clone()
     bounds.check_index(index, -extent, extent, IndexError, bounds.out_of_bounds(d, extent))
     kind = input._geometry.dtype
@@ -306,6 +303,13 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     if not isinstance(value, Tensor):
         value = number_for(value, kind)
     return record(INDEX_FILL, (input, index, value), (d,))
+
+
+def _is_anywhere(x: Tensor, d: int, index: Tensor) -> bool:
+    """Whether indices into an empty tensor may point anywhere: nothing is there in another dimension."""
+    if index.numel():
+        _require_room(x, d, index.numel())
+    return not index.numel() or any(n == 0 for k, n in enumerate(x.shape) if k != d)
 
 
 def _require_room(x: Tensor, d: int, count: int) -> None:

@@ -112,3 +112,19 @@ def test_what_is_refused(call: str, oracle: ModuleType) -> None:
             eval(call, {"torch": torch, "x": torch.zeros(2, 3), "i": torch.tensor([0]), "v": torch.ones(1)})
         return error.type, str(error.value)
     assert found(flambeau) == found(oracle)
+
+
+@pytest.mark.parametrize("call", ["x.index_fill_(d, i, 9)", "x.index_copy_(d, i, v)",
+                                  "x.index_add_(d, i, v)"])
+def test_where_nothing_is_in_memory_that_is_there(call: str, oracle: ModuleType) -> None:
+    def found(torch: Any, cut: tuple[int, int], dim: int, index: list[int]) -> Any:
+        whole = torch.zeros(9, 9)
+        shape = [*cut]
+        shape[dim] = len(index)
+        names = {"x": whole[:cut[0], :cut[1]], "d": dim, "i": torch.tensor(index, dtype=torch.int64),
+                 "v": torch.ones(shape)}
+        return _tried(lambda: (eval(call, names), whole)[1])
+    for cut in ((0, 4), (4, 0), (0, 0)):
+        for dim in (0, 1):
+            for index in ([], [0], [7, 1], [-1]):
+                assert found(flambeau, cut, dim, index) == found(oracle, cut, dim, index), (cut, dim, index)
