@@ -142,8 +142,8 @@ def test_panels_packed_past_the_caches(dtype: Any, monkeypatch: pytest.MonkeyPat
 def test_few_columns(left: str, dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The transposed product, which has few rows, is computed."""
     monkeypatch.setattr(blocking, "BROADCASTING", 1e6)
-    for m, n, k in ((20, 2, 33), (70, 3, 64), (37, 4, 130), (150, 5, 7), (41, 6, 33), (29, 7, 50), (31, 8, 64),
-                    (19, 9, 50), (53, 10, 70), (83, 16, 40)):
+    for m, n, k in ((20, 2, 33), (70, 3, 64), (37, 4, 130), (150, 5, 7), (41, 6, 33), (29, 7, 50),
+                    (31, 8, 64), (19, 9, 50), (53, 10, 70), (83, 16, 40)):
         a, summand = LAYOUTS[left](m, k, dtype), matrix(m, n, dtype)
         for b in (matrix(k, n, dtype), matrix(n, k, dtype).t()):
             check(flambeau.mm, (a, b), "mm", TOLERANCES[dtype])
