@@ -24,6 +24,7 @@ from ..llvm.build import Function, Module, vector
 from ..llvm.compiling.code import kernel
 from ..llvm.emitter import Dtype, element
 from ..plan import Call, Words
+from ..products.ahead import STATE, begin
 from ..quantity import held
 from .past import copy_goes_past, write_lines
 from .spaces import Nest, Space, fused, rank_for, split
@@ -31,6 +32,7 @@ from .squares import LINE, define_edge, define_line_tile, define_tile, is_in_lin
 
 BLOCK = 256           # of a transposition: so many rows and columns fit the second cache
 FAR = 16 << 20        # bytes that no longer fit the last cache
+PANEL = 2             # lines of a target's row that are written one after the other
 STRIP = 1024          # columns of a block where neighbouring rows share cache lines
 SHORT = 8             # extents below this are not worth a transposition,
 FEW = 64              # unless the others are below this: rows of so many elements cost more than they move
@@ -291,6 +293,10 @@ def _fill_kernel(rank: int, size: int, unit: bool) -> str:
 
 # --- transpositions -----------------------------------------------------------------------------------------
 
+# Note: panels. What comes from memory is read by panels of a few rows of the source, as many as fill two
+# cache lines of the target's rows. While tiles of a panel are transposed the next one is asked for, row by
+# row: a CPU foresees lines that follow each other, but not those of many rows in turn.
+
 def _transposed(to: Place, source: Place, space: Space, size: int) -> Call:
     """Of ``space`` the last extent lies along memory in the target, the one before in the source."""
     *rest, across, along = space.extents
@@ -322,7 +328,10 @@ def _transpose_kernel(rank: int, size: int) -> str:
         to, source = pointers(f)
         extent, into, out = f.word(4), f.word(5), f.word(6)
         far = f.compare("ne", f.word(7), 0)
-        with Nest(rank, 3, 8).rows(f) as row:
+        nest = Nest(rank, 3, 8)
+        state = f.name()
+        f.slots.append(f"  {state} = alloca [{STATE} x i64], align 8")
+        with nest.rows(f) as row:
             first, at = f.at(to, row.offsets[0], "i8"), f.at(source, row.offsets[1], "i8")
             height = f.least(f.sub(extent, row.offsets[2]), BLOCK)
             width = row.width(f)
@@ -331,8 +340,13 @@ def _transpose_kernel(rank: int, size: int) -> str:
             if past:
                 with f.when(f.emit(f"and i1 {far}, {is_in_lines(f, first, into)}")):
                     begun.set(f.sub(whole_width, f.rem(whole_width, side * across)))
-                    with f.loop(0, begun.get(), side * across) as p, f.loop(0, whole_height, side) as q:
-                        f.run(past, *_tile_at(f, first, at, p, q, into, out, size))
+                    with f.loop(0, begun.get(), PANEL * side * across) as p:
+                        end = f.least(f.add(p, PANEL * side * across), begun.get())
+                        _ask_for_panel(f, f.add(row.first, p), nest.columns(f), state,
+                                       f.at(at, f.mul(p, out), "i8"), out, PANEL * side * across,
+                                       f.mul(height, size), size)
+                        with f.loop(0, whole_height, side) as q, f.loop(p, end, side * across) as line:
+                            f.run(past, *_tile_at(f, first, at, line, q, into, out, size), state)
             with f.when(far), f.loop(begun.get(), whole_width, side) as p, f.loop(0, whole_height, side) as q:
                 f.run(tile, *_tile_at(f, first, at, p, q, into, out, size))
             with f.otherwise(far), f.loop(0, whole_height, side) as q, f.loop(0, whole_width, side) as p:
@@ -346,6 +360,14 @@ def _transpose_kernel(rank: int, size: int) -> str:
             with f.when(far):
                 f.settle()
     return module.text()
+
+
+def _ask_for_panel(f: Function, row: str, rows: str, state: str, panel: str, out: str, high: int, wide: str,
+                   size: int) -> None:
+    """Begin to ask for the panel behind this one, which begins at ``row``; or for the next block's first."""
+    below, beside = f.mul(out, high), f.sub(BLOCK * size, f.mul(row, out))
+    last = f.compare("sge", f.add(row, high), rows)
+    begin(f, state, f.behind(panel, f.choose(last, "i64", beside, below)), high, wide, out)
 
 
 def _tile_at(f: Function, to: str, source: str, p: str, q: str, into: str, out: str, size: int) -> list[str]:

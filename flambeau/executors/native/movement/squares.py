@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..llvm.build import Function, Module, vector
 from ..llvm.compiling.machine import machine
 from ..llvm.lanes import transpose
+from ..products.ahead import Walk
 
 LINE = 64       # bytes of a cache line
 
@@ -37,16 +38,18 @@ def define_tile(module: Module, size: int, side: int) -> Function:
 def define_line_tile(module: Module, size: int, side: int, across: int) -> Function:
     """The same of so many squares that the target's rows are cache lines, which are written past the caches.
 
-    The source's rows that come next are fetched.
+    Meanwhile as many lines are asked for as it reads (``state``: Note: panels).
     """
     kind = vector(side, f"i{8 * size}")
-    with module.helper("line_tile", _SIDES) as f:
+    with module.helper("line_tile", [*_SIDES, ("ptr noalias", "%state")]) as f:
+        walk = Walk(f, "%state")
         parts = []
         for part in range(across):
             places = [f.at("%source", f.mul(part * side + i, "%out"), "i8") for i in range(side)]
             parts.append(transpose(f, kind, [f.read(kind, place, size) for place in places]))
-            for place in places:
-                f.prefetch(f.behind(place, f.mul(side * across, "%out")), 2)
+        for _ in range(side):
+            walk.step()
+        walk.save()
         for i in range(side):
             row = f.at("%to", f.mul(i, "%into"), "i8")
             for part, columns in enumerate(parts):
