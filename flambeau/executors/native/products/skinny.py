@@ -48,7 +48,7 @@ _PART = (("ptr noalias readonly", "%words"), ("ptr", "%a"), ("i64", "%apart"), (
 _ACROSS = (("ptr noalias readonly", "%words"), ("ptr", "%c"), ("i64", "%row"), ("i64", "%rows"),
            ("i64", "%column"), ("i64", "%right"), ("i64", "%i0"), ("i64", "%i1"), ("i64", "%i2"))
 # What comes from memory while a core waits for one line of it, several times over:
-AHEAD = 1 << 14     # bytes of columns, rounded up,
+AHEAD = 1 << 13     # bytes of columns, rounded up,
 ROWS_AHEAD = 32     # or rows of so many columns as are computed at once: those used next, where B is large
 _LINE = 64
 # By registers, how many columns are computed at once with so many rows; or vectors of columns.
