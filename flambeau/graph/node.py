@@ -26,7 +26,7 @@ class Signature:
     """An operator applied to operands of given geometry. Interned: comparing two is comparing pointers."""
 
     __slots__ = ("operator", "attributes", "geometries", "outputs", "single", "compute", "nbytes", "plan",
-                 "price", "on_meta", "usual", "tape_plans", "form", "rounds", "settled", "alike", "integers")
+                 "price", "on_meta", "usual", "tape_plans", "form", "rounds", "settled", "alike")
 
     def __init__(self, operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...],
                  outputs: tuple[Geometry, ...], single: bool, compute: Any) -> None:
@@ -49,7 +49,6 @@ class Signature:
         self.alike: Signature | None = None     # the one that stands for all that are the same on stacks
         self.price = 0.0    # what it costs the interpreter, once somebody asked
         self.settled: Any = None    # the same with operands of their own, once known (Note: moving operands)
-        self.integers: tuple[int, ...] | None = None    # in which shapes differ, once a sketch asked for them
         self.tape_plans = _UNTAPED  # by the operands that want gradients, a bit each
         # Views are no nodes: nobody compares their graphs.
         self.form = -1 if operator.kind == "view" else _form(operator, attributes, geometries, outputs)
@@ -75,7 +74,7 @@ class Signature:
         made.geometries, made.outputs = geometries, outputs
         made.compute, made.rounds, made.form = self.compute, self.rounds, self.form
         # What is found out about operands, where they begin included.
-        made.plan = made.alike = made.settled = made.integers = None
+        made.plan = made.alike = made.settled = None
         made.price = 0.0
         made.tape_plans = _UNTAPED
         return made

@@ -25,7 +25,8 @@ from ...plan import Plan, total_nanoseconds
 from ...quantity import Quantity, Tape, most
 from ..patterns.arrangement import Arrangement
 from ..patterns.pattern import Plans
-from ..patterns.sketches import Sketch, taking
+from ..patterns.sketches import Sketch
+from ..patterns.varying import taking
 from ..runtime import runtime
 from .program import Program
 from .segment import Segment

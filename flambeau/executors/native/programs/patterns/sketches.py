@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from itertools import accumulate, chain
-from operator import attrgetter, itemgetter
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from .....config import settings
@@ -23,21 +22,11 @@ from ...plan import Plan
 from ...quantity import Tape
 from .formulas import Record, StageFormulas, formulas_of
 from .stages import Planned
+from .varying import Part, alike, correspond, facts_of, geometries_of, taking, varies
 
 _SHAPES = 4         # that were planned before formulas are looked for,
 _COMPARED = 8       # and of which a sketch is made at most, the latest ones
 _SKETCHES = 8       # of one pattern: shapes that agree with none of them are planned by templates
-
-_attributes = attrgetter("attributes", "compute")
-# What varies with the shapes, wherever it is in a signature: of attributes numbers, too (how many of the
-# largest), and tuples of them.
-_VARYING = frozenset((Geometry, Size, int))
-_INTEGERS = {int}, {int, type(None)}    # (0, None, 5, 1): what a slice is said to be
-
-
-def _varies(x: Any) -> bool:
-    return x.__class__ in _VARYING or (x.__class__ is tuple and {*map(type, x)} in _INTEGERS)
-
 
 class Sketch:
     """Which numbers of some nodes' geometries vary.
@@ -74,7 +63,7 @@ class Sketch:
         count = 0
         for k in members:
             self._at[k] = count
-            count += len(_geometries([shapes[-1][k]]))
+            count += len(geometries_of([shapes[-1][k]]))
 
     def numbers(self, signatures: Sequence[Signature]) -> Sequence[int] | None:
         """The numbers that vary; None where signatures do not agree with the sketch."""
@@ -97,12 +86,12 @@ class Sketch:
         own = [signatures[k] for k in members]
         count, places = len(self.constants), dict[int, int]()
         met: dict[int, int] = {}
-        said: list[Any] = [planned.form, self.threads, *[(s.operator, _alike(s), s.form) for s in own]]
+        said: list[Any] = [planned.form, self.threads, *[(s.operator, alike(s), s.form) for s in own]]
         for k, s in zip(members, own):
-            for n, g in enumerate(_geometries([s]), self._at[k]):
+            for n, g in enumerate(geometries_of([s]), self._at[k]):
                 kind = self.which[n]
                 if kind not in met:
-                    said.append((_facts(g), *[
+                    said.append((facts_of(g), *[
                         self.constants[c] if c < count else (places.setdefault(c - count, len(places)),)
                         for c in self.classes[self._starts[kind]:self._starts[kind + 1]]]))
                 said.append(met.setdefault(kind, len(met)))
@@ -145,7 +134,7 @@ class Sketch:
             each = iter(self.which[self._at[k]:])
 
             def taped(g: Any, each: Any = each) -> Any:
-                if not _varies(g):
+                if not varies(g):
                     return g
                 n = next(each)
                 if n not in made:
@@ -167,123 +156,6 @@ class Own(NamedTuple):
     places: list[int]
     take: Callable[[Any], Any]
     apart: frozenset[int] | None
-
-
-class Part:
-    """Some of a sketch's members, from whose integers its numbers are read.
-
-    Those alone that vary, mostly: the others are the same signatures as ever. ``which``: of all their
-    geometries, which of the distinct ones they are; ``lengths``: how many integers these have; ``values``: of
-    each of these what it is in all shapes.
-    """
-
-    __slots__ = ("which", "lengths", "values", "_of", "_alike", "_plainly", "_kinds", "_count", "_constants",
-                 "_values", "_classes")
-
-    def __init__(self, members: list[int], shapes: Sequence[Sequence[Signature]]) -> None:
-        self._of = taking(members)
-        own = [*map(self._of, shapes)]
-        geometries = [*map(_geometries, own)]
-        self._plainly = not any(_varies(x) for s in own[-1] for x in s.attributes)
-        self._alike, self._kinds = self._common(own[-1]), _attribute_kinds(own[-1])
-        known: dict[Any, int] = {}
-        self.which = [known.setdefault(each, len(known)) for each in zip(*geometries)]
-        first = taking([self.which.index(k) for k in range(len(known))])
-        self.lengths = [len(_integers([g])) for g in first(geometries[-1])]
-        self.values = list(zip(*[_integers(first(each)) for each in geometries]))
-
-    def number(self, place: dict[tuple[int, ...], int], constants: list[int]) -> list[int]:
-        """Of the distinct geometries' integers which number they are, by their places, constants first."""
-        classes = [place[values] for values in self.values]
-        starts = [*accumulate(self.lengths, initial=0)]
-        all_of = [c for kind in self.which for c in classes[starts[kind]:starts[kind + 1]]]
-        self._constants = constants
-        self._values = taking([all_of.index(k) for k in range(len(constants), len(place))])
-        self._classes, self._count = taking(all_of), len(all_of)
-        return classes
-
-    def _common(self, own: Sequence[Signature]) -> list[Any]:
-        """What signatures that differ in their geometries have in common."""
-        return [*map(_attributes if self._plainly else _alike, own)]
-
-    def numbers(self, signatures: Sequence[Signature]) -> Sequence[int] | None:
-        """The numbers that vary; None where these signatures are not as the sketch has them."""
-        own = self._of(signatures)
-        # Of operands and results, forms tell what kind they are (Note: known graphs).
-        if self._common(own) != self._alike or not (self._plainly or _attribute_kinds(own) == self._kinds):
-            return None
-        integers = [*chain.from_iterable([s.integers or _integers_of(s) for s in own])]
-        if len(integers) != self._count:
-            return None
-        found = self._values(integers)
-        return found if [*self._classes([*self._constants, *found])] == integers else None
-
-
-def _geometries(signatures: Sequence[Signature]) -> list[Any]:
-    found = []
-    for s in signatures:
-        found += [g for g in (*s.geometries, *s.outputs) if g.__class__ is Geometry]
-        if s.attributes:
-            found += filter(_varies, s.attributes)
-    return found
-
-
-def _integers_of(signature: Signature) -> tuple[int, ...]:
-    """All integers of its geometries, and of its attributes, which it keeps: other graphs have it, too."""
-    signature.integers = found = tuple(_integers(_geometries([signature])))
-    return found
-
-
-def _attribute_kinds(signatures: Sequence[Signature]) -> list[Any]:
-    """What does not vary of the attributes that do."""
-    return [_facts(x, _may_be_any(s, x)) for s in signatures for x in s.attributes if _varies(x)]
-
-
-def _may_be_any(signature: Signature, attribute: Any) -> bool:
-    """Whether an attribute's numbers may be any, 0 and 1 being nothing special.
-
-    So it is where a part begins that is cut out or written: its template compares what it asks of.
-    """
-    return attribute.__class__ is tuple and signature.operator.kind == "move"
-
-
-def _facts(g: Any, is_any: bool = False) -> Any:
-    """What does not vary: of a shape alone, too, which extents are 0 and 1."""
-    if g.__class__ is Geometry:
-        return g.family.kind
-    if is_any:
-        return tuple([n is None for n in g])
-    return int if g.__class__ is int else tuple([n if n is None else min(n, 2) for n in g])
-
-
-def _alike(signature: Signature) -> Any:
-    """What signatures that differ in their geometries have in common; a part written to is an attribute."""
-    attributes = signature.attributes
-    if attributes:
-        attributes = tuple([(x.__class__, _rank(x)) if _varies(x) else x for x in attributes])
-    return attributes, signature.compute
-
-
-def _rank(x: Any) -> Any:
-    return 0 if x.__class__ is int else x.ndim if x.__class__ is Geometry else tuple([n is None for n in x])
-
-
-def _correspond(old: Signature, new: Signature) -> bool:
-    """Whether each integer of one's geometries has its like in the other's."""
-    return old is new or (old.form == new.form and _alike(old) == _alike(new))
-
-
-def taking(places: list[int]) -> Callable[[Any], Any]:
-    """What takes the elements at some places, as a sequence."""
-    return itemgetter(*places) if len(places) > 1 else lambda all_of: [all_of[k] for k in places]
-
-
-def _integers(geometries: Sequence[Any]) -> list[int]:
-    """Of each geometry shape, strides and offset."""
-    return [*chain.from_iterable([(*g.shape, *g.strides, g.offset) if g.__class__ is Geometry else
-                                  (g,) if g.__class__ is int else
-                                  g if g.__class__ is Size else [n for n in g if n is not None]
-                                  for g in geometries])]
 
 
 def _with_numbers(g: Any, integers: list[Any]) -> Any:
@@ -359,7 +231,7 @@ class Sketches:
         if self.shapes < _SHAPES or len(self.sketches) >= _SKETCHES:
             return None
         members = [k for own in stages
-                   if all(_correspond(old[k], new[k]) for old in self._latest for k in own) for k in own]
+                   if all(correspond(old[k], new[k]) for old in self._latest for k in own) for k in own]
         if not members:
             return None
         made = Sketch(members, self._latest)
