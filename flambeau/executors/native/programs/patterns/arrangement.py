@@ -14,6 +14,8 @@ from .layout import Layout
 from .pattern import Pattern, Plans, Result
 from .skeleton import Skeleton
 
+_SMALL = 24     # bits of a number of bytes that is no matter
+
 
 class Batch:
     """Stage ``first``, which the interpreter computes."""
@@ -47,13 +49,14 @@ class Arrangement:
         """Where places of these sizes lie.
 
         That of an earlier program will do if its places were at least as large, and not twice as large
-        together. Where some were smaller, the new ones are as large as either.
+        together. Where some were smaller, the new ones are as large as either. Of many places few are as
+        large as they can be at a time: together, small ones may be twice as large again.
         """
         bits = sum(sizes).bit_length()
         found = self._layouts.get(bits)
         if found is None or not found.holds(sizes):
             larger = sizes if found is None else [*map(max, sizes, found.sizes)]
-            if sum(larger).bit_length() > bits:
+            if sum(larger).bit_length() > bits + (bits <= _SMALL):
                 larger = sizes
             found = self._layouts[bits] = Layout(self.places, larger)
         return found
