@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 from operator import index
+from struct import iter_unpack, pack
 from types import CodeType
 from typing import Any
 
@@ -58,6 +59,23 @@ class Signature:
         made = self._again(geometries, self.outputs)
         made.single, made.usual, made.on_meta = self.single, self.usual, self.on_meta
         made.nbytes = self.nbytes
+        return made
+
+    def moved_to(self, geometries: tuple[Any, ...]) -> Signature:
+        """The same, with what is known of operands that are read as tensors of their own, if they move alike.
+
+        So native code knows a graph again where what it reads lies in places that were not met before.
+        """
+        made = self.elsewhere(geometries)
+        if self.settled is None:
+            return made
+        found, words = self.settled
+        moved: list[int] = []
+        for g, kept, (_, kind) in zip(geometries, found.geometries, iter_unpack("qq", words)):
+            if not kind and g is not kept:
+                return made
+            moved += (g.offset * g.dtype.itemsize, kind) if kind else (0, 0)
+        made.settled = found, pack(f"{len(moved)}q", *moved)
         return made
 
     def of_shape(self, geometries: tuple[Any, ...], output: Geometry) -> Signature:

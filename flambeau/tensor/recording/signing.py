@@ -65,8 +65,10 @@ def _elsewhere(operator: Operator, attributes: tuple[Any, ...], geometries: tupl
     """The signature of operands that do not begin at offset 0, made of one that differs in offsets alone."""
     families = operator, attributes, *[g.family if g.__class__ is Geometry else g for g in geometries]
     found = _by_families.get(families) or _by_families.recall(families)
-    return found.elsewhere(geometries) if found is not None \
-        else _by_families.keep(families, _signed(operator, attributes, geometries))
+    made = _signed(operator, attributes, geometries) if found is None else found.moved_to(geometries)
+    if made.settled is None:
+        _by_families.keep(families, made)   # it may become known how its operands move, and the next ones'
+    return made
 
 
 def _signed(operator: Operator, attributes: tuple[Any, ...], geometries: tuple[Any, ...]) -> Signature:

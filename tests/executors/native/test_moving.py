@@ -64,6 +64,22 @@ def test_batches_of_a_tensor_are_one_graph() -> None:
     assert tiers[3:] == ["native"] * 5
 
 
+def test_places_that_are_new_are_known_natively(monkeypatch: pytest.MonkeyPatch) -> None:
+    known.clear()
+    table, settle = _table(), known.settle_nodes
+    settled: list[int] = []
+
+    def counted(nodes: Any, signatures: Any) -> bool:
+        settled.append(len(nodes))
+        return settle(nodes, signatures)
+    monkeypatch.setattr(known, "settle_nodes", counted)
+    with config.executor("native"):
+        found = [(table[i:i + 8] * table[i + 1:i + 9]).sum().item() for i in range(50)]
+    expected = [sum(k * (k + 4) * 1e-4 for k in range(4 * i, 4 * i + 32)) for i in range(50)]
+    assert found == pytest.approx(expected, rel=1e-5)
+    assert len(settled) < 10
+
+
 def test_places_count_from_the_first_graph_on() -> None:
     table, sums = _table(), [5 * sum(row) for row in _table().tolist()]
     tiers = []
