@@ -13,10 +13,10 @@ import pytest
 import flambeau as torch
 from flambeau import config
 from flambeau.config import settings
-from flambeau.executors.native import quantity, templates
+from flambeau.executors.native import quantity, templates, tiers
 from flambeau.executors.native.fusion import refit
 from flambeau.executors.native.programs import known
-from flambeau.executors.native.programs.execution import joint
+from flambeau.executors.native.programs.execution import joint, patchwork
 from flambeau.executors.native.programs.execution.program import Program
 from flambeau.executors.native.programs.execution.segment import Segment
 from flambeau.executors.native.programs.patterns.arrangement import form_of
@@ -190,6 +190,58 @@ def test_joint_formulas_fill_memory_as_plans_do(program: Callable[[Any], Any],
         for length in [20, 31, 57, 62, 3, 2, *range(66, 82), 300, 1030, 9, 47]:
             planned(program, (3, length, 8))
     assert compared[0] > 10
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_patchworks_fill_memory_as_plans_do(program: Callable[[Any], Any],
+                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joint, "_MOST", 0)
+    monkeypatch.setattr(tiers.Returns, "are_rare", lambda self: True)
+    passing, compared = patchwork.Patchwork.passing, [0]
+
+    def checked(self: patchwork.Patchwork, signatures: Any) -> Program | None:
+        found = passing(self, signatures)
+        if found is not None:
+            plans = found.pattern.plans(signatures)
+            assert plans is not None
+            wanted = Program(self._arrangement, signatures, plans)
+            for ours, other in zip(found.parts, wanted.parts, strict=True):
+                assert isinstance(ours, Segment) and isinstance(other, Segment)
+                assert _words(ours) == _words(other) and len(ours.plans) == len(other.plans)
+            compared[0] += 1
+        return found
+    monkeypatch.setattr(patchwork.Patchwork, "passing", checked)
+    with config.executor("native"):
+        forget()
+        for length in [20, 31, 57, 62, 3, 2, *range(66, 82), 300, 1030, 9, 47, 83, 67, 301, 84]:
+            planned(program, (3, length, 8))
+    assert compared[0] > 5
+
+
+def test_sequences_that_vary_each_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their graphs run as patchworks, and are computed right."""
+    passing, ran = patchwork.Patchwork.passing, list[Program | None]()
+    monkeypatch.setattr(tiers.Returns, "are_rare", lambda self: True)
+
+    def counted(self: patchwork.Patchwork, signatures: Any) -> Program | None:
+        ran.append(passing(self, signatures))
+        return ran[-1]
+    monkeypatch.setattr(patchwork.Patchwork, "passing", counted)
+    forget()
+    layer = torch.nn.Linear(8, 8)
+    lengths = [[(7 * k * k + 13 * j * k + 5 * j) % 40 + 2 for j in range(6)] for k in range(1, 40)]
+    for own in lengths:
+        parts = [torch.arange(8.0 * n).reshape(n, 8).sin() for n in own]
+        torch.synchronize()
+        found = []
+        for executor in ("native", "interpreter"):
+            with config.executor(executor):
+                layer.zero_grad()
+                torch.stack([torch.relu(layer(x)).sum(0) for x in parts]).square().mean().backward()
+                assert layer.weight.grad is not None
+                found.append(layer.weight.grad.numpy().copy())
+        assert abs(found[0] - found[1]).max() < 1e-4 * max(1.0, abs(found[1]).max())
+    assert len([program for program in ran if program is not None]) > 10
 
 
 @pytest.mark.parametrize("program", [_rows, _passed_on])

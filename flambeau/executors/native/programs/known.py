@@ -125,7 +125,7 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
         entry = expected
     else:
         family = _known_family(reading, alike)
-        if family is not None and family.joints.known and ledger.lets_pass(nodes) \
+        if family is not None and family.joints.can_hold() and ledger.lets_pass(nodes) \
                 and (program := _passing(family, reading)) is not None:
             return program
         if family is None and not at_once and ledger.is_first(reading.forms(), nodes) \
@@ -140,7 +140,7 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
     _latest = entry
     if entry.program is None and entry.native \
             and (at_once or ledger.buys(entry.rent, entry.family.rent, nodes,
-                                        entry.family.pattern is not None, bool(entry.family.joints.known))
+                                        entry.family.pattern is not None, entry.family.joints.can_hold())
                  or newcomers.will_stay(nodes[0].site, reading.signatures)):
         reading.flat.clear()    # planning asks who refers to a node
         if entry.family.pattern is None:
@@ -235,9 +235,10 @@ def _no_collections() -> Iterator[None]:
 
 def _plan(entry: Entry, nodes: list[Node]) -> Program:
     family = entry.family
+    if family.joints.can_hold():
+        family.returns.count_new()
     program = family.joints.program(entry.signatures)
     if program is not None:
-        family.returns.count_new()
         return program
     plans = family.pattern.plans(entry.signatures) if family.pattern is not None else None
     key, new = None, list[Planned]()

@@ -28,20 +28,28 @@ from ..patterns.pattern import Plans
 from ..patterns.sketches import Sketch
 from ..patterns.varying import taking
 from ..runtime import runtime
+from .patchwork import Patchwork
 from .program import Program
 from .segment import Segment
 
 _MOST = 8       # of one family, those that were looked for in vain included
+_MISSED = 16    # shapes for which none of them held, more than those for which one did, before there is none
 
 
 class Joints:
     """The joint formulas of a family."""
 
-    __slots__ = ("known", "_tries")
+    __slots__ = ("known", "_tries", "_patchwork", "_missed")
 
     def __init__(self) -> None:
         self.known: list[Joint] = []
         self._tries = 0
+        self._patchwork: Patchwork | None = None
+        self._missed = 0
+
+    def can_hold(self) -> bool:
+        """Whether there is any formula."""
+        return bool(self.known) or self._patchwork is not None
 
     def program(self, signatures: Sequence[Signature]) -> Program | None:
         """The program for these shapes; None where no formula holds."""
@@ -49,7 +57,16 @@ class Joints:
 
     def passing(self, signatures: Sequence[Signature]) -> Program | None:
         """The same, to be run at once and once (Note: passing programs)."""
-        return self._first(signatures, Joint.passing)
+        found = self._first(signatures, Joint.passing)
+        if self._patchwork is None:
+            return found
+        if found is not None:
+            self._missed = max(self._missed - 1, 0)
+            return found
+        self._missed += 1
+        if self._missed == _MISSED:
+            self.known.clear()      # to ask them takes as long as a patchwork
+        return self._patchwork.passing(signatures)
 
     def _first(self, signatures: Sequence[Signature],
                made: Callable[[Joint, Sequence[Signature], Sequence[int]], Program | None]) -> Program | None:
@@ -69,10 +86,14 @@ class Joints:
     def learn(self, arrangement: Arrangement, program: Program, plans: Plans) -> None:
         """A program was made of plans, and has not run yet."""
         segment = program.parts[0] if len(program.parts) == 1 else None
-        if self._tries >= _MOST or not isinstance(segment, Segment) or dumping.dump_folder() is not None:
+        if not isinstance(segment, Segment) or dumping.dump_folder() is not None:
             return
         found = arrangement.pattern.by_formula
         if found is None:
+            return
+        if self._tries >= _MOST:
+            if self._patchwork is None:
+                self._patchwork = Patchwork(arrangement, program.signatures, plans, found[0])
             return
         self._tries += 1
         joint = Joint(arrangement, program, segment, *found)

@@ -51,7 +51,7 @@ class Segment:
 
     __slots__ = ("form", "after", "signatures", "_plans", "scratch", "nanoseconds", "memory", "address",
                  "header", "_statuses", "_arena_offsets", "_numbers", "fresh", "_arrays", "_new", "reused",
-                 "_alone", "_values", "is_short", "is_shared")
+                 "_alone", "_values", "is_short", "is_shared", "words")
 
     def __init__(self, form: Skeleton, plans: list[Plan], signatures: Sequence[Signature],
                  layout: Layout) -> None:
@@ -95,7 +95,8 @@ class Segment:
         self.after = form.after
         self.address = memory.__array_interface__["data"][0]
         self._statuses = slice(form.statuses_at, form.statuses_at + len(form.status_words))
-        self.header: Any = _writable(memory)[:runtime.PROGRAM_WORDS]
+        self.words: Any = _writable(memory)     # single ones
+        self.header: Any = self.words[:runtime.PROGRAM_WORDS]
         self._numbers = [(_writable(memory.view(dtype)), dtype, places)
                          for dtype, places in form.number_words]
         self._alone = [UNHELD + 1] * len(form.owned)

@@ -7,6 +7,7 @@ the layers of a network, and what many graphs of a program have in common, are l
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -14,34 +15,39 @@ import numpy as np
 from .....graph.node import Signature
 from .....graph.recent import Recent
 from ...plan import Call, Plan, Words
-from ...quantity import Quantity, Tape, value_of
+from ...quantity import Quantity, Tape, most, value_of
 
 # The plan of members on a tape, given those that it was recorded of.
 Record = Callable[[Sequence[Signature], Sequence[Signature]], "Plan | None"]
 
 _FORMULAS = 8       # of one stage
+_LATELY = 1 << 8    # numbers of which it is remembered what they gave
 
 
 class StageFormulas:
-    """The formulas of stages that differ in numbers alone; the one that held last comes first."""
+    """The formulas of stages that differ in numbers alone; the one that held last comes first.
 
-    __slots__ = ("_known", "_tries")
+    ``lately``: of numbers, how stages were filled in by which of them (Note: patchworks).
+    """
+
+    __slots__ = ("known", "lately", "_tries")
 
     def __init__(self) -> None:
-        self._known: list[Formula] = []
+        self.known: list[Formula] = []
+        self.lately: Recent[tuple[int, ...], tuple[Filling, Any]] = Recent(_LATELY)
         self._tries = 0
 
     def find(self, numbers: Sequence[int]) -> Formula | None:
         """The formula that holds for these numbers."""
-        return next((x for x in self._known if x.holds(numbers)), None)
+        return next((x for x in self.known if x.holds(numbers)), None)
 
     def plan(self, numbers: Sequence[int]) -> Plan | None:
         """The plan for these numbers; None where no formula holds."""
-        for formula in self._known:
+        for formula in self.known:
             plan = formula.plan(numbers)
             if plan is not None:
-                if formula is not self._known[0]:
-                    self._known = [formula, *[x for x in self._known if x is not formula]]
+                if formula is not self.known[0]:
+                    self.known = [formula, *[x for x in self.known if x is not formula]]
                 return plan
         return None
 
@@ -61,7 +67,7 @@ class StageFormulas:
         if formula is None or not formula.is_of(plan):
             self._tries = _FORMULAS
             return False
-        self._known.insert(0, formula)
+        self.known.insert(0, formula)
         return True
 
 
@@ -76,13 +82,14 @@ def formulas_of(key: Any) -> StageFormulas:
 class Formula:
     """A tape that ends in a plan, recorded for the numbers ``given``."""
 
-    __slots__ = ("given", "_tape", "_plan", "_calls", "_function")
+    __slots__ = ("given", "_tape", "_plan", "_calls", "_function", "_filling")
 
     def __init__(self, tape: Tape, plan: Plan) -> None:
         self.given = [x.value for x in tape.given]
         self._tape, self._plan = tape, plan
         self._calls: list[tuple[Any, Words]] = []   # of each its function, and its words without their values
         self._function: Callable[..., Any] | None = None
+        self._filling: Filling | None = None
 
     def holds(self, given: Sequence[int]) -> bool:
         """Whether all comparisons come out for these numbers as they did."""
@@ -116,6 +123,12 @@ class Formula:
         return Plan(calls, workspace=workspace, in_place=self._plan.in_place, reuses=self._plan.reuses,
                     flops=flops, traffic=traffic, nanoseconds=nanoseconds)
 
+    def filling(self) -> Filling:
+        """How the memory of a program is filled in by it (Note: patchworks)."""
+        if self._filling is None:
+            self._filling = Filling(self, self._tape, self._plan)
+        return self._filling
+
     def _numbers(self, given: Sequence[int]) -> Any:
         """What the tape gives; it becomes a function where it is played first, as most never are."""
         if self._function is None:
@@ -126,6 +139,33 @@ class Formula:
             self._function = self._tape.function((calls, plan.workspace, plan.flops, plan.traffic,
                                                   plan.nanoseconds))
         return self._function(*given)
+
+
+TASKS, GRAIN = -2, -1    # instead of a word of a call
+
+
+class Filling:
+    """What a formula says of a plan's calls that varies.
+
+    ``places``: the call of each of its values, and the word. ``function`` gives the values, all shifts and
+    rooms, the size of the workspace and of what each thread has for itself, and nanoseconds; or None.
+    ``alike``: what it is of plans that are arranged alike.
+    """
+
+    __slots__ = ("formula", "places", "function", "alike")
+
+    def __init__(self, formula: Formula, tape: Tape, plan: Plan) -> None:
+        self.formula = formula
+        found = [(k, word, x) for k, call in enumerate(plan.calls)
+                 for word, x in [*enumerate(_plain(call.words.values)), (TASKS, call.tasks),
+                                 (GRAIN, call.grain)] if x.__class__ is Quantity]
+        self.places = [(k, word) for k, word, _ in found]
+        words = [call.words for call in plan.calls]
+        self.function = tape.function((
+            tuple([x for *_, x in found]), tuple([x for own in words for x in own.shifts]),
+            tuple([x for own in words for x in own.rooms]), plan.workspace,
+            reduce(most, [call.scratch for call in plan.calls], 0), plan.nanoseconds))
+        self.alike = [own.places for own in words], plan.in_place, plan.reuses
 
 
 def _plain(values: Any) -> list[Any]:
