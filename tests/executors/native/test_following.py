@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from flambeau import config
 
 pytest.importorskip("llvmlite")
 
+from flambeau.executors.native.fusion import blocks, following
+from flambeau.executors.native.llvm.compiling import code, notes
 from flambeau.executors.native.programs import known
 from tests.executors.native.agreement import TEXTS, check_threads, results
 
@@ -149,3 +152,24 @@ def test_the_product_in_a_training_step() -> None:
             return [leaf.grad.numpy() for leaf in (x, w, b)]
     for one, other in zip(run("native"), run("interpreter")):
         np.testing.assert_allclose(one, other, 1e-4, 1e-5)
+
+
+def test_code_is_one_object_before_and_after_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or no formula would be found where nothing lies on disk: plans would be compared, and differ."""
+    asked: list[Any] = []
+    follower = blocks.follower
+    monkeypatch.setattr(following, "follower", lambda block: asked.append(block) or follower(block))
+    monkeypatch.setattr(known.kept, "key_of", lambda *arguments: None)
+    known.clear()
+    following._plans.clear()
+    with config.executor("native"):
+        F.relu(F.linear(matrix(9, 5), matrix(7, 5))).tolist()
+    monkeypatch.setattr(code, "_functions", {})
+    monkeypatch.setattr(code, "_kept", lambda entry, names: None)
+    monkeypatch.setattr(notes, "find", lambda key: None)
+    follower.cache_clear()
+    first, = {follower(block) for block in asked}
+    assert first is not None
+    index(first[0])     # compiles it
+    second = follower(asked[0])
+    assert second is not None and second[0] is first[0]

@@ -6,6 +6,7 @@ complete and still in the cache: any product can be followed by any of these. So
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple, SupportsIndex
 
 from ..llvm.build import Function
@@ -70,8 +71,12 @@ class Blocks(Rows):
             self._row(f, body, "%column", right, [])
 
 
+@cache
 def follower(block: Block) -> tuple[SupportsIndex, int] | None:
-    """The function's address, and how many instructions it has for an element; None without a native form."""
+    """The function's address, and how many instructions it has for an element; None without a native form.
+
+    Which is always the same object, whether it is compiled yet or not: plans are compared (Note: formulas).
+    """
     title = "_".join(dict.fromkeys(member.operator.name for member in block.structure.members))[:60]
     try:
         addresses, instructions = noted(_written, (block,), f"{title}_block", lambda: _written(block))
