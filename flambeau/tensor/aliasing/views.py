@@ -89,7 +89,7 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
             out._view = ((operator, attributes),)
         elif x._view is not None:
             out._view = [x._view, ((operator, attributes),)]
-        if x._requires_grad or (base is not None and x.requires_grad):
+        if x._requires_grad or (base is not None and base._requires_grad and counter is not INFERENCE):
             attach_one(signature, x, out)
     return out
 

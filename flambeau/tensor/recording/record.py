@@ -112,7 +112,8 @@ def record(operator: Operator, operands: Sequence[Any], attributes: tuple[Any, .
             key.append(x._geometry)
             storage = x._storage
             inputs.append(snapshot(storage) if storage.exposed else storage.node)
-            if taping and (x._requires_grad or (x._base is not None and x.requires_grad)):
+            if taping and (x._requires_grad
+                           or (x._base is not None and x._base._requires_grad and x.requires_grad)):
                 wants_grad = True
         else:
             key.append(x.__class__)
@@ -201,7 +202,7 @@ def record_one(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) 
     out._requires_grad = False
     out._grad_fn = out._counter = out._base = None
     if state.enabled:
-        if x._requires_grad or (x._base is not None and x.requires_grad):
+        if x._requires_grad or (x._base is not None and x._base._requires_grad and x.requires_grad):
             attach_one(signature, x, out)
     elif state.inference:
         out._counter = INFERENCE
@@ -238,8 +239,9 @@ def record_pair(operator: Operator, a: Tensor, b: Tensor, attributes: tuple[Any,
     out._requires_grad = False
     out._grad_fn = out._counter = out._base = None
     if state.enabled:
-        if (a._requires_grad or b._requires_grad or (a._base is not None and a.requires_grad)
-                or (b._base is not None and b.requires_grad)):
+        if (a._requires_grad or b._requires_grad
+                or (a._base is not None and a._base._requires_grad and a.requires_grad)
+                or (b._base is not None and b._base._requires_grad and b.requires_grad)):
             attach_two(signature, a, b, out)
     elif state.inference:
         out._counter = INFERENCE
@@ -277,7 +279,7 @@ def record_scaled(operator: Operator, x: Tensor, number: Any, attributes: tuple[
     out._requires_grad = False
     out._grad_fn = out._counter = out._base = None
     if state.enabled:
-        if x._requires_grad or (x._base is not None and x.requires_grad):
+        if x._requires_grad or (x._base is not None and x._base._requires_grad and x.requires_grad):
             attach_scaled(signature, x, number, out)
     elif state.inference:
         out._counter = INFERENCE
