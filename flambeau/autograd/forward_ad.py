@@ -5,7 +5,8 @@ differentiating twice: with g(u) the gradient of the output by the dual inputs f
 tangent is the derivative of g(u) by u in the direction of the inputs' tangents. That needs nothing from an
 operator but its derivative, and costs two backward passes. While a level is open, dual tensors show
 ``requires_grad=True``. A ``Function`` that defines ``jvp`` is asked for its outputs' tangents at once;
-gradients do not flow back through it then.
+gradients do not flow back through it then. A variable that wants gradients cannot take a tangent by being
+written to: it would have to be a leaf and have a history.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from ..graph.geometry import Geometry
 from ..operators.creation.creation import zeros
 from ..operators.interop.representation import descriptions, history_suffixes
 from ..tensor import GradFn, Tensor, state
+from ..tensor.aliasing.inplace import tangent_questions
 from ..tensor.recording.history import detached, edge
 from .backward import grad
 from .grad_mode import enable_grad
+from .graph import reached
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -96,25 +99,18 @@ class _Level:
 
 def _variables_of(output: Tensor) -> Iterator[Any]:
     """The variables that an output was computed from."""
-    pending, seen = [edge(output)], set[int]()
-    while pending:
-        target = pending.pop()
-        target = target[0] if target.__class__ is tuple else target
-        if target is None or id(target) in seen:
-            continue
-        seen.add(id(target))
-        if isinstance(target, GradFn):
-            pending += target.edges
-        else:
-            yield target
+    return (target for target in reached([edge(output)]) if not isinstance(target, GradFn))
 
 
 levels: list[_Level] = []
 
 
-def carries_tangent(tensor: Tensor) -> bool:
+def _carries_tangent(tensor: Tensor) -> bool:
     """Whether a tensor was computed from a dual tensor of the open level."""
     return bool(levels) and bool(tensor.requires_grad) and levels[-1].depends_on_own(tensor)
+
+
+tangent_questions.append(_carries_tangent)
 
 
 def enter_dual_level() -> int:

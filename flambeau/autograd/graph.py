@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ..tensor import GradFn as Node
@@ -165,17 +165,22 @@ class _MultiHook:
 
 def _count_reached(starts: Sequence[Any], places: Sequence[Any]) -> int:
     """How many of the nodes and leaves a backward pass from ``starts`` comes to."""
-    found: set[int] = set()
-    pending = list(starts)
+    found = {*map(id, reached(starts))}
+    return sum(id(place) in found for place in places)
+
+
+def reached(starts: Iterable[Any]) -> Iterator[Any]:
+    """The nodes and leaves that a backward pass from some edges comes to, each once."""
+    pending, found = [*starts], set[int]()
     while pending:
         target = pending.pop()
         target = target[0] if target.__class__ is tuple else target
         if target is None or id(target) in found:
             continue
         found.add(id(target))
+        yield target
         if isinstance(target, Node):
             pending += target.edges
-    return sum(id(place) in found for place in places)
 
 
 def _hook_table(x: Tensor) -> OrderedDict[int, Any]:

@@ -285,7 +285,8 @@ def look_at_parameters(storages: Iterable[Storage], are_learnt: bool = False) ->
     """An optimizer takes parameters, or they are to be evaluated: compute what is pending, if any is.
 
     So the drawing of a model's first weights is a graph of its own, which never comes back, and no part of
-    the first step. What was loaded over them before is not drawn.
+    the first step. What was loaded over them before is not drawn. Where they ``are_learnt``, pages for what
+    that takes are found ahead (Note: pages ahead).
     """
     native.expect_steps()
     found, waiting = [*storages], set(map(id, pending.nodes))

@@ -80,6 +80,12 @@ def _new_range(*bounds: Any) -> Tensor | None:
     return record_numbers(ARANGE, (start, 1), (geometry,))
 
 
+def require_ranges_of(dtype: dtypes.dtype) -> None:
+    """Refuse types that have no ranges, in PyTorch's words."""
+    if dtype is dtypes.bool_ or dtype.is_complex or dtype in dtypes.FLOAT8:
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtypes.SCALAR_NAMES[dtype]}'")
+
+
 @api("torch", judge="first", quick=_new_range)
 def arange(
     start: Any = 0,
@@ -116,8 +122,7 @@ def arange(
             check_number(x, dtypes.float64)
         if not isinstance(x, (int, float)):
             raise TypeError(f"arange(): argument must be Number, not {type(x).__name__}")
-    if dtype is dtypes.bool_ or dtype.is_complex or dtype in dtypes.FLOAT8:
-        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtypes.SCALAR_NAMES[dtype]}'")
+    require_ranges_of(dtype)
     if step == 0 or math.isnan(step):
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):

@@ -143,7 +143,8 @@ def gru(m: Any, input: Array, sizes: Array | None, h0: Array | None, w_ih: Array
     products = _projected(m, input, w_ih, b_ih, None)
     rows = products.shape[0]
     if h0 is not None and rows == batch and not keeps:
-        after, none = _gru_step(m, products, h0, w_hh, b_hh), m.empty((0, width), products.dtype)
+        *_, after = _gru_step(m, products, h0, w_hh, b_hh)     # of a cell, say
+        none = m.empty((0, width), products.dtype)
         return _shaped(after.copy(), input), after, m.empty((0, 4 * width), products.dtype), none
     h = _state(m, h0, (batch, width), products)
     output = m.empty((rows, width), products.dtype)
@@ -151,30 +152,26 @@ def gru(m: Any, input: Array, sizes: Array | None, h0: Array | None, w_ih: Array
     h_before = m.empty((rows * keeps, width), products.dtype)
     for first, n in spans(input, sizes, reverse):
         now = slice(first, first + n)
-        x, recurrent, before = products[now], m.linear(h[:n], w_hh, b_hh), h[:n]
-        rz = m.sigmoid(x[:, :2 * width] + recurrent[:, :2 * width])
-        r, z, lifted = rz[:, :width], rz[:, width:], recurrent[:, 2 * width:]
-        new = m.tanh(x[:, 2 * width:] + r * lifted)
+        rz, new, lifted, after = _gru_step(m, products[now], h[:n], w_hh, b_hh)
         if keeps:
-            h_before[now] = before
+            h_before[now] = h[:n]
             a = gates[now]
             a[:, :2 * width], a[:, 2 * width:3 * width], a[:, 3 * width:] = rz, new, lifted
-        h[:n] = (before - new) * z + new
-        output[now] = h[:n]
+        h[:n] = output[now] = after
     return _shaped(output, input), h, gates, h_before
 
 
-def _gru_step(m: Any, x: Array, h: Array, w_hh: Array, b_hh: Array | None) -> Array:
-    """The state after the only step, of a cell, say."""
+def _gru_step(m: Any, x: Array, h: Array, w_hh: Array, b_hh: Array | None) -> tuple[Array, ...]:
+    """r and z, n, W_hn h + b_hn, and the state after a step."""
     width, recurrent = h.shape[1], m.linear(h, w_hh, b_hh)
-    gates = m.sigmoid(x[:, :2 * width] + recurrent[:, :2 * width])
-    new = m.multiply(gates[:, :width], recurrent[:, 2 * width:])
+    gates, lifted = m.sigmoid(x[:, :2 * width] + recurrent[:, :2 * width]), recurrent[:, 2 * width:]
+    new = m.multiply(gates[:, :width], lifted)
     new += x[:, 2 * width:]
     m.tanh(new, out=new)
     after = m.subtract(h, new)
     after *= gates[:, width:]
     after += new
-    return after
+    return gates, new, lifted, after
 
 
 def gru_backward(m: Any, grad: Array | None, grad_h: Array | None, sizes: Array | None, gates: Array,

@@ -10,6 +10,7 @@ from ...graph.geometry import contiguous
 from ...graph.operator import Operator
 from ...tensor import Tensor, record
 from ..creation.creation import filled, leaf
+from ..creation.ranges import require_ranges_of
 from ..declaration.registry import api
 
 
@@ -61,8 +62,7 @@ def _window(
     g = contiguous((length,), dtype, devices.resolve(device))
     if length <= 1:
         return filled(g, 1, requires_grad)
-    if dtype.is_complex or dtype in dtypes.FLOAT8:
-        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtypes.SCALAR_NAMES[dtype]}'")
+    require_ranges_of(dtype)    # of which PyTorch makes them
     out = record(WINDOW, (), (kind, bool(periodic), terms, g))
     return leaf(out) if requires_grad else out
 

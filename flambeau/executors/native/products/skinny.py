@@ -7,7 +7,7 @@ where whole vectors of them are read.
 Where B is adjacent along the depth (``inner``), a step multiplies a vector of each row of A with a vector of
 each of several columns of B; the lanes of the accumulators are added up at the end. Where it is adjacent
 along its columns (``outer``), a step multiplies one element of each row of A with several vectors of a row of
-B. Tasks are blocks of columns. More than four rows are computed in groups, column by column: B comes from
+B. Tasks are blocks of columns. Rows that are too many for that come in groups, column by column: B comes from
 memory once.
 
 Where B is large and adjacent along its columns, a column would touch a page of memory at each step. A few
