@@ -364,7 +364,9 @@ def _sweep() -> None:
                 _families.pop(key)
                 if family or _refcount(family) > UNHELD + len(family.spare):
                     _families.setdefault(key, family)
-        _given[:] = held, max(_PLENTY, 2 * held)
+                else:
+                    family.spare = _NO_SPARE    # they refer to it: it would wait for a collection
+        _given[:] = held, held + max(_PLENTY, held) // 2
     finally:
         _sweeping.release()
 

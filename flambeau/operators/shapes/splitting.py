@@ -61,7 +61,7 @@ def _plain(g: Geometry) -> Geometry:
 
 Part = tuple[Operator, tuple[Any, ...]]
 # What is known of splitting a geometry so: the signature of the history, and how each part is a view.
-_several: Recent[Any, tuple[Signature, list[Part]]] = Recent(1 << 12)
+_several: Recent[Any, tuple[Signature, list[Part]]] = Recent(1 << 10)
 
 
 def views_of(operator: Operator, input: Tensor, dim: int, sizes: Sequence[int] | None) -> tuple[Tensor, ...]:

@@ -39,7 +39,7 @@ def parts_of(signature: Signature) -> tuple[Signature, ...]:
                                                   for i, g in enumerate(signature.outputs)]))
 
 
-_parts: Recent[Signature, tuple[Signature, ...]] = Recent(1 << 12)
+_parts: Recent[Signature, tuple[Signature, ...]] = Recent(1 << 10)
 
 
 def sign(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ...]) -> Signature:
