@@ -16,11 +16,13 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ..llvm.build import Function, Module
 from ..llvm.emitter import Dtype, memory_type
 from .ahead import bring_later_keys, bring_result, needed_next
 from .arguments import SIZES, Arguments, Coming, Head, Matrix, Names, matrix
+from .halves import Halves, is_halved
 from .paired import is_paired
 from .powers import base_two, finite_or_zero, greater, of_mask, power
 from .span import BOUNDS, Span, over_keys
@@ -55,25 +57,61 @@ def forward_text(storage: Dtype, compute: Dtype) -> str:
     return module.text()
 
 
+class _Block(NamedTuple):
+    """Some queries of a head, ``count`` from ``first`` on; ``wide`` (i1): whether they fill two vectors."""
+
+    head: Head
+    first: str
+    count: str
+    wide: str
+    k: Matrix
+    v: Matrix
+    ahead: Ahead
+
+
 def _block(w: Arguments, head: Head, first: str, k: Matrix, v: Matrix, ahead: Ahead) -> None:
     """The queries from ``first`` on that a block takes."""
     f, parts = w.f, w.parts
     count = f.least(f.sub(w["queries"], first), parts.width)
     wide = f.compare("sgt", count, parts.lanes)
     queries = matrix(w, "query", head, count, "depth", first)
-    query_t, tile, statistics = w.scratch("query_t"), w.scratch("scores"), w.scratch("statistics")
-    parts.transpose_in(f, queries.pointer.get(), queries.row.get(), count, w["depth"], query_t,
-                       base_two(parts, f, w["scale"]), is_paired(parts, f, count, k, w["depth"]))
+    paired = is_paired(parts, f, count, k, w["depth"])
+    parts.transpose_in(f, queries.pointer.get(), queries.row.get(), count, w["depth"], w.scratch("query_t"),
+                       base_two(parts, f, w["scale"]), paired)
+    bring_result(w, "result", head, first, count, w["width"])
+    block = _Block(head, first, count, wide, k, v, ahead)
+    halved = is_halved(w, paired, wide)
+    with f.when(halved):
+        _halves(w, block)
+    with f.otherwise(halved):
+        _tiles(w, block)
+
+
+def _halves(w: Arguments, block: _Block) -> None:
+    """All keys at once, of a block that fills one vector and a half."""
+    f, head = w.f, block.head
+    halves = Halves(w, block.count)
+    halves.by_key(block.k, w.scratch("query_t"))
+    sums = halves.weigh()
+    inverse(w.parts, f, sums)
+    target, row = w.instead("true", "result", head, "null", "0", block.first)
+    halves.over_keys(block.v, target, row, block.ahead, sums)
+
+
+def _tiles(w: Arguments, block: _Block) -> None:
+    """A tile of keys after the other."""
+    f, parts, v = w.f, w.parts, block.v
+    head, first, count = block.head, block.first, block.count
+    tile, statistics = w.scratch("scores"), w.scratch("statistics")
     parts.fill(f, statistics, parts.width, -math.inf)
     sums, alpha = (parts.at(f, statistics, k * parts.width) for k in (1, 2))
     parts.fill(f, sums, parts.width, 0.0)
     direct, output = w.flag("direct"), w.scratch("output")
     target, row = w.instead(direct, "result", head, output, w["width.padded"], first)
     stop = last_key(w, first, count)
-    bring_result(w, "result", head, first, count, w["width"])
     with f.loop(0, stop, w["keys.block"]) as j:
-        span = Span(w, first, count, wide, j, stop)
-        scores(w, head, first, span, k, query_t, tile)
+        span = Span(w, first, count, block.wide, j, stop)
+        scores(w, head, first, span, block.k, w.scratch("query_t"), tile)
         span.run(_step, tile, statistics)
         with f.when(w.flag("dropped")):
             multiply(parts, f, tile, kept_weights(w, head, first, span), span.n)
@@ -81,7 +119,7 @@ def _block(w: Arguments, head: Head, first: str, k: Matrix, v: Matrix, ahead: Ah
             _invert(w)
         factors = f.choose(f.compare("sgt", j, 0), "ptr", alpha, "null")
         values = parts.at(f, v.pointer.get(), f.mul(j, v.row.get()))
-        span.over_keys(tile, values, v.row.get(), target, row, w["width.padded"], ahead,
+        span.over_keys(tile, values, v.row.get(), target, row, w["width.padded"], block.ahead,
                        f.choose(direct, "ptr", sums, factors))
     with f.otherwise(direct):
         _invert(w)

@@ -40,6 +40,20 @@ def paired_product(parts: Parts, f: Function, count: Value, a: str, a_row: Value
     f.run(helper, count, a, a_row, b, c, rows, depth)
 
 
+def halved_product(parts: Parts, f: Function, a: str, a_row: Value, b: str, c: tuple[str, str], rows: Value,
+                   depth: Value) -> None:
+    """The same for three half vectors of queries, whose last ones lie apart: [rows][lanes], [rows][lanes / 2].
+
+    Rows are written in fours: there is room for them.
+    """
+    if parts.compute != FLOAT32:
+        return
+    helper = parts.helper("halved_product", [
+        ("ptr readonly", "%a"), ("i64", "%a_row"), ("ptr readonly", "%b"), ("ptr", "%c"), ("ptr", "%second"),
+        ("i64", "%rows"), ("i64", "%depth")], lambda g: _all_halved(parts, g))
+    f.run(helper, a, a_row, b, *c, rows, depth)
+
+
 def _products(parts: Parts, f: Function) -> None:
     for vectors in (1, 2, 3):
         last = f.compare("sle", "%count", vectors * parts.lanes // 2)
@@ -61,6 +75,22 @@ def _all_rows(parts: Parts, f: Function, vectors: int) -> None:
             for x in range(0, vectors, 2):
                 parts.write(f, _added(parts, f, whole[x], whole[min(x + 1, vectors - 1)]), target,
                             x // 2 * parts.lanes)
+
+
+def _all_halved(parts: Parts, f: Function) -> None:
+    """Tiles of four rows; beyond the last row it is repeated."""
+    size = _SUMS // 3
+    with f.loop(0, "%rows", size) as row:
+        last = f.sub(f.sub("%rows", row), 1)
+        sums = _sums(parts, f, 3, [parts.at(f, "%a", f.mul(f.add(row, f.least(i, last)), "%a_row"))
+                                   for i in range(size)])
+        found = [[total.get() for total in totals] for totals in sums]
+        target = parts.at(f, "%c", f.mul(row, parts.lanes))
+        second = parts.at(f, "%second", f.mul(row, parts.lanes // 2))
+        for i, (x, y, _) in enumerate(found):
+            parts.write(f, _added(parts, f, x, y), target, i * parts.lanes)
+        for i in range(0, size, 2):
+            parts.write(f, _added(parts, f, found[i][2], found[i + 1][2]), second, i * parts.lanes // 2)
 
 
 def _sums(parts: Parts, f: Function, vectors: int, rows: Sequence[str]) -> list[list[Variable]]:
