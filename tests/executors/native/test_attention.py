@@ -100,6 +100,17 @@ def test_views() -> None:
     check(attend(), [q, cache[0, :, :, :77], cache[1, :, :, 3:80], q], FORWARD, 3e-5)
 
 
+@pytest.mark.parametrize("keys", [1, 2, 3, 7, 24, 33, 127, 128, 129])
+@pytest.mark.parametrize("queries", [9, 12, 17, 23, 24, 52])
+def test_a_second_vector_of_queries_that_is_half_full(queries: int, keys: int) -> None:
+    for depth, width in ((32, 32), (8, 40)):
+        arrays = operands((2, 3), queries, keys, depth, width)
+        check_both(arrays, 3e-5)
+        q, k, v = arrays[:3]
+        q[0, 0, 1], k[0, 1, keys // 2], k[1, 1, keys - 1] = math.nan, math.inf, -math.inf
+        check(attend(), [q, k, v, arrays[3]], FORWARD, 3e-5)
+
+
 @pytest.mark.parametrize("queries", [2, 20])
 def test_rows_without_keys_and_values_that_are_not_finite(queries: int) -> None:
     flambeau.manual_seed(0)

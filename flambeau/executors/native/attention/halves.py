@@ -1,9 +1,8 @@
 """Blocks whose second vector of queries is filled to a half at most, with all of their keys in one tile.
 
-Of the second vector's scores those of two adjacent keys share a vector, as sums of pairs come (``paired.py``):
-of the keys there are rows of a whole vector, and apart from them rows of a half. So 24 queries, of lanes of
-16, take 3/4 of the powers, and as many maxima and sums. A key that is missing at the end has scores of minus
-infinity.
+Of the second vector's scores those of two adjacent keys share a vector, as sums of pairs come: scores are
+[keys][lanes], and apart from these [keys][lanes / 2] (``paired.py``). So 24 queries, of lanes of 16, take 3/4
+of the powers, and of the maxima and sums. A key that is missing at the end has scores of minus infinity.
 """
 
 from __future__ import annotations
@@ -88,7 +87,8 @@ def _weigh(parts: Parts, f: Function) -> None:
         for top, place in zip(tops, places(i)):
             top.set(greater(parts, f, parts.read(f, place, 0), top.get()))
     x, y, z = (top.get() for top in tops)
-    whole, halved = (finite_or_zero(parts, f, greater(parts, f, *pair)) for pair in ((x, y), (z, other_half(z))))
+    whole = finite_or_zero(parts, f, greater(parts, f, x, y))
+    halved = finite_or_zero(parts, f, greater(parts, f, z, other_half(z)))
     sums = [f.variable(parts.vector, "zeroinitializer") for _ in range(3)]
     with f.loop(0, "%n", 2) as i:
         for total, place, top in zip(sums, places(i), (whole, whole, halved)):

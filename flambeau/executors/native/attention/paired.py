@@ -42,7 +42,7 @@ def paired_product(parts: Parts, f: Function, count: Value, a: str, a_row: Value
 
 def halved_product(parts: Parts, f: Function, a: str, a_row: Value, b: str, c: tuple[str, str], rows: Value,
                    depth: Value) -> None:
-    """The same for three half vectors of queries, whose last ones lie apart: [rows][lanes], [rows][lanes / 2].
+    """The same for a vector and a half of queries, which lie apart: [rows][lanes] and [rows][lanes / 2].
 
     Rows are written in fours: there is room for them.
     """
