@@ -58,11 +58,11 @@ def forward_text(storage: Dtype, compute: Dtype) -> str:
 
 
 class _Block(NamedTuple):
-    """Some queries of a head, ``count`` from ``first`` on; ``wide`` (i1): whether they fill two vectors."""
+    """Some ``queries`` of a head, from ``first`` on; ``wide`` (i1): whether they fill two vectors."""
 
     head: Head
     first: str
-    count: str
+    queries: str
     wide: str
     k: Matrix
     v: Matrix
@@ -90,7 +90,7 @@ def _block(w: Arguments, head: Head, first: str, k: Matrix, v: Matrix, ahead: Ah
 def _halves(w: Arguments, block: _Block) -> None:
     """All keys at once, of a block that fills one vector and a half."""
     f, head = w.f, block.head
-    halves = Halves(w, block.count)
+    halves = Halves(w, block.queries)
     halves.by_key(block.k, w.scratch("query_t"))
     sums = halves.weigh()
     inverse(w.parts, f, sums)
@@ -101,7 +101,7 @@ def _halves(w: Arguments, block: _Block) -> None:
 def _tiles(w: Arguments, block: _Block) -> None:
     """A tile of keys after the other."""
     f, parts, v = w.f, w.parts, block.v
-    head, first, count = block.head, block.first, block.count
+    head, first, count = block.head, block.first, block.queries
     tile, statistics = w.scratch("scores"), w.scratch("statistics")
     parts.fill(f, statistics, parts.width, -math.inf)
     sums, alpha = (parts.at(f, statistics, k * parts.width) for k in (1, 2))

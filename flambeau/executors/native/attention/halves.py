@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from ..llvm.build import Function
+from ..llvm.build import Function, Value
 from ..llvm.lanes import shuffle
 from .arguments import Arguments, Matrix
 from .paired import halved_product
@@ -56,7 +56,8 @@ class Halves:
         """The rows of the result: ``sums`` times P V."""
         w, f, parts = self.w, self.f, self.parts
         lanes, columns = parts.lanes, w["width.padded"]
-        shares = ((self.first, lanes, 0, lanes), (self.second, lanes // 2, lanes, self.later))
+        shares: list[tuple[str, int, int, Value]] = [(self.first, lanes, 0, lanes),
+                                                     (self.second, lanes // 2, lanes, self.later)]
         with f.loop(0, columns, parts.width) as x:
             b, here = parts.at(f, v.pointer.get(), x), f.sub(columns, x)
             for k, (tile, step, begin, rows) in enumerate(shares):
@@ -91,8 +92,8 @@ def _weigh(parts: Parts, f: Function) -> None:
     halved = finite_or_zero(parts, f, greater(parts, f, z, other_half(z)))
     sums = [f.variable(parts.vector, "zeroinitializer") for _ in range(3)]
     with f.loop(0, "%n", 2) as i:
-        for total, place, top in zip(sums, places(i), (whole, whole, halved)):
-            p = power(parts, f, parts.read(f, place, 0), top)
+        for total, place, highest in zip(sums, places(i), (whole, whole, halved)):
+            p = power(parts, f, parts.read(f, place, 0), highest)
             parts.write(f, p, place, 0)
             total.set(f.emit(f"fadd {parts.vector} {total.get()}, {p}"))
     x, y, z = (total.get() for total in sums)
