@@ -8,14 +8,16 @@ copying 64 MiB with plain stores, both on all threads, before and after each row
 host take a share of the memory's bandwidth that changes within seconds. Shares are of what was reached
 beside the row. Stores that pass the caches by copy faster, as no line is read that is overwritten; kernels
 use them where a result is larger than the caches: others are mostly read soon. Each row is one operator on
-tensors that exist already, called through the public API so many times that recording is a small part; the
-least time over the rounds counts: noise only ever adds. Operands, and results, of operators that memory
-binds take turns, so that they come from memory; a few rows are of small operands on purpose. ``--oracle``
-names an interpreter with PyTorch, which computes the same rows in a process of its own, in turn. A row's
-bytes are those that its operands and results have: what a perfect kernel moves. ``of roof``: the larger of
-its two shares, as the lower roof is what binds a perfect kernel. More than the copying is possible: a copy
-also reads the lines that it overwrites, which sums and updates in place do not; and more than the peak, with
-products of 16-bit numbers, or fewer multiplications than the definition.
+tensors that exist already, called through the public API many times, then computed; the least time over the
+rounds counts: noise only ever adds. Of small operators recording is a large part: it has a column of its own,
+and the last share is that of the kernels alone, from the look on. Operands, and results, of operators that
+memory binds take turns, so that they come from memory; a few rows are of small operands on purpose.
+``--oracle`` names an interpreter with PyTorch, which computes the same rows in a process of its own, in turn.
+A row's bytes are those that its operands and results have: what a perfect kernel moves. ``of roof``: the
+larger of its two shares, as the lower roof is what binds a perfect kernel. More than the copying is possible:
+a copy also reads the lines that it overwrites, which sums and updates in place do not; what hardly reads, but
+writes (a convolution of one channel), reaches 3/4 of it at most. More than the peak is possible with products
+of 16-bit numbers, or fewer multiplications than the definition.
 ``--processor``: one thread each, and the processor time that it uses, which other programs on the machine
 disturb less.
 """
@@ -54,45 +56,47 @@ COPIED = 64 << 20   # bytes
 # --- one process --------------------------------------------------------------------------------------------
 
 
-def measure(torch: Any, row: Row, clock: Callable[[], float]) -> float:
-    """Seconds of one call."""
+def measure(torch: Any, row: Row, clock: Callable[[], float]) -> tuple[float, float]:
+    """Seconds of one call, and those of them in which it is recorded."""
     torch.manual_seed(0)
     call = row.make(torch)
     look = getattr(torch, "synchronize", lambda: None)
     held: deque[Any] = deque(maxlen=row.held)
 
-    def run(times: int) -> float:
+    def run(times: int) -> tuple[float, float]:
         start = clock()
         results = [call() for _ in range(times)]
+        recorded = clock()
         look()
         elapsed = clock() - start
         held.extend(results)
-        return elapsed
+        return elapsed, recorded - start
 
     run(1)
     run(1)
-    times = max(1, min(row.most, int(LEAST / run(1))))
+    times = max(1, min(row.most, int(LEAST / run(1)[0])))
     end = time.perf_counter() + SECONDS
     for _ in range(max(8, row.held // times)):  # what comes back often is compiled
         if time.perf_counter() < end:
             run(times)
-    found: list[float] = []
+    found: list[tuple[float, float]] = []
     end = time.perf_counter() + SECONDS
     while len(found) < FEWEST or time.perf_counter() < end:
         found.append(run(times))
-    return min(found) / times
+    whole, recording = map(min, zip(*found))
+    return whole / times, float("nan") if row.looks else recording / times
 
 
 def serve(framework: str, clock: Callable[[], float]) -> None:
-    """Answer the names of rows with seconds, until there are none."""
+    """Answer the names of rows with two numbers of seconds, until there are none."""
     torch = importlib.import_module(framework)
     rows = {row.name: row for row in ROWS}
     for line in sys.stdin:
         try:
-            print(measure(torch, rows[line.strip()], clock), flush=True)
+            print(*measure(torch, rows[line.strip()], clock), flush=True)
         except Exception as error:  # the other rows can still be measured
             print(f"nan {type(error).__name__}: {error}", file=sys.stderr)
-            print("nan", flush=True)
+            print("nan nan", flush=True)
 
 
 class Process:
@@ -107,12 +111,13 @@ class Process:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                          env=environment, cwd=ROOT if framework == "flambeau" else "/")
 
-    def seconds(self, name: str) -> float:
-        """The time of a row."""
+    def seconds(self, name: str) -> tuple[float, float]:
+        """The time of a row, and of its recording."""
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(name + "\n")
         self._process.stdin.flush()
-        return float(self._process.stdout.readline() or "nan")
+        whole, recording = map(float, (self._process.stdout.readline() or "nan nan").split())
+        return whole, recording
 
 
 # --- what the machine can do --------------------------------------------------------------------------------
@@ -251,10 +256,11 @@ def _multiply_adds() -> str:
 
 
 class Found(NamedTuple):
-    """A row's seconds, PyTorch's, and what the machine reached meanwhile."""
+    """A row's seconds, those of recording among them, PyTorch's, and what the machine reached meanwhile."""
 
     row: Row
     seconds: float
+    recording: float
     reference: float
     top: Peaks
 
@@ -265,11 +271,15 @@ class Found(NamedTuple):
         shares = flops / top.arithmetic, traffic / top.copying
         arithmetic = [f"{flops / 1e9:.1f}", f"{shares[0]:.0%}"] if row.flops else ["", ""]
         compared = [f"{self.reference * 1e6:.1f}", f"{self.reference / seconds:.2f}"]
+        kernels = max(shares) * seconds / (seconds - self.recording)
+        apart = [f"{self.recording * 1e6:.1f}", f"{kernels:.0%}"]
         return [row.name, f"{seconds * 1e6:.1f}", *arithmetic, f"{traffic / 1e9:.1f}", f"{shares[1]:.0%}",
-                f"{max(shares):.0%}", *(["", ""] if math.isnan(self.reference) else compared)]
+                f"{max(shares):.0%}", *(["", ""] if row.looks else apart),
+                *(["", ""] if math.isnan(self.reference) else compared)]
 
 
-HEAD = ["", "us", "GFLOP/s", "of peak", "GB/s", "of copying", "of roof", "PyTorch, us", "times as fast"]
+HEAD = ["", "us", "GFLOP/s", "of peak", "GB/s", "of copying", "of roof", "recording, us", "kernels, of roof",
+        "PyTorch, us", "times as fast"]
 
 
 def report(rows: list[Row], oracle: str | None, processor: bool) -> tuple[Peaks, list[Found]]:
@@ -282,12 +292,13 @@ def report(rows: list[Row], oracle: str | None, processor: bool) -> tuple[Peaks,
     other = Process(oracle, "torch", processor) if oracle else None
     found = []
     for row in rows:
-        one = Found(row, float("inf"), float("nan"), machine.peaks())
+        one = Found(row, float("inf"), float("nan"), float("nan"), machine.peaks())
         for _ in range(ROUNDS):
-            seconds = own.seconds(row.name)
-            one = one._replace(seconds=min(one.seconds, seconds), top=one.top.or_better(machine.peaks()))
+            seconds, recording = own.seconds(row.name)      # of a number and NaN, ``min`` finds the number
+            one = one._replace(seconds=min(one.seconds, seconds), recording=min(recording, one.recording),
+                               top=one.top.or_better(machine.peaks()))
             if other is not None:
-                reference = min(other.seconds(row.name), one.reference)     # of NaN and a number, the number
+                reference = min(other.seconds(row.name)[0], one.reference)
                 one = one._replace(reference=reference)
         found.append(one)
         top = top.or_better(one.top)
@@ -335,7 +346,8 @@ def main() -> None:
     print("\n" + headline(top, options.processor))
     if options.json:
         Path(options.json).write_text(json.dumps([
-            {"name": one.row.name, "seconds": one.seconds, "pytorch": one.reference, "flops": one.row.flops,
+            {"name": one.row.name, "seconds": one.seconds, "pytorch": one.reference,
+             "recording": None if one.row.looks else one.recording, "flops": one.row.flops,
              "bytes": one.row.traffic, "peak": one.top.arithmetic, "copy": one.top.copying} for one in found],
             indent=1))
     if options.markdown:

@@ -15,6 +15,7 @@ class Row(NamedTuple):
 
     ``most``: how many calls may lie between two looks; calls on the same operand would become one kernel.
     ``held``: of so many calls the results are kept, so that these are not in the caches either.
+    ``looks``: each call computes what it records.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Row(NamedTuple):
     traffic: float = 0.0
     most: int = 64
     held: int = 0
+    looks: bool = False
 
 
 def product(m: int, k: int, n: int, layout: str = "nn") -> Row:
@@ -153,7 +155,7 @@ def adamw(parameters: int, size: int) -> Row:
             p.grad = torch.randn(size)
         return torch.optim.AdamW(found).step
 
-    return Row(f"adamw {parameters} of {size}", make, 0.0, 28.0 * parameters * size)
+    return Row(f"adamw {parameters} of {size}", make, 0.0, 28.0 * parameters * size, looks=True)
 
 
 def embedding(count: int, rows: int, size: int) -> Row:
