@@ -150,22 +150,23 @@ class TapePlan:
     """What the GradFns of one signature have in common that want gradients of the same operands.
 
     ``kept`` is what their rules keep: positions of operands, and of results as ``~i``. ``single``: there is
-    one result. ``frees``: backward lets go of what was kept, and goes through once. ``kind``: what it has in
+    one result. ``results``: those with a history, of several. ``frees``: backward lets go of what was kept, and goes through once. ``kind``: what it has in
     common with those of other shapes. ``met`` (the number of the first backward pass that came by), ``times``
     (that rules ran in it), ``templates``, ``room`` (for so many more) and ``turn`` belong to
     ``autograd.templates``.
     """
 
-    __slots__ = ("needs", "kept", "single", "grad_class", "frees", "kind", "met", "times", "templates",
-                 "room", "turn")
+    __slots__ = ("needs", "kept", "single", "grad_class", "results", "frees", "kind", "met", "times",
+                 "templates", "room", "turn")
 
-    def __init__(self, needs: tuple[bool, ...], kind: TapeKind, single: bool,
-                 grad_class: type[GradFn]) -> None:
+    def __init__(self, needs: tuple[bool, ...], kind: TapeKind, single: bool, grad_class: type[GradFn],
+                 results: tuple[int, ...] = (0,)) -> None:
         self.needs = needs
         self.kind = kind
         self.kept = kind.kept
         self.single = single
         self.grad_class = grad_class
+        self.results = results
         self.frees = kind.frees
         self.met = self.times = self.turn = 0
         self.templates = _NONE_YET

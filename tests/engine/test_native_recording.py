@@ -14,9 +14,10 @@ import flambeau as torch
 from flambeau.graph import pending
 from flambeau.graph.geometry import Geometry
 from flambeau.operators.creation import creation
-from flambeau.operators.pointwise import arithmetic
+from flambeau.operators.normalization import layer_normalization
+from flambeau.operators.pointwise import arithmetic, binary_exponent
 from flambeau.operators.products import linear
-from flambeau.operators.reductions import extrema, sorting
+from flambeau.operators.reductions import extrema, sorting, statistics
 from flambeau.operators.shapes import joining
 from flambeau.tensor import Tensor
 
@@ -122,6 +123,10 @@ SEVERAL = {
     "of a result": (extrema.MAX_DIM, (leaf() * 2,), (1, True)),
     "of a view": (sorting.SORT, ((leaf() * 2).t(),), (1, True, False)),
     "of no leaf": (sorting.TOPK, [torch.ones(2, 3)], (2, 1, True, True)),
+    "all with a history": (statistics.VAR_MEAN, [leaf()], ((1,), False, 1)),
+    "some kept": (layer_normalization.LAYER_NORM, [leaf(), leaf(3), None, 1e-5], ((1,),)),
+    "of one of several": (statistics.VAR_MEAN, [torch.var_mean(leaf(), 1, keepdim=True)[1]], ((0,), False, 1)),
+    "the first of them": (binary_exponent.FREXP, [leaf()], ()),
 }
 
 
@@ -287,6 +292,18 @@ def test_steps_that_come_back_are_recorded_natively():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
                           env={**os.environ, "FLAMBEAU_TIER": "native"})
     assert done.stdout.strip() == "builtin_function_or_method", done.stderr
+
+
+def test_several_results_get_their_history_without_python():
+    seen = []
+    arguments = layer_normalization.LAYER_NORM, [leaf(), leaf(3), leaf(3), 1e-5], ((1,),)
+    made(NATIVE, "record", *arguments)
+    sys.setprofile(lambda frame, event, _: seen.append(frame.f_code.co_name))
+    try:
+        outs = made(NATIVE, "record", *arguments)
+    finally:
+        sys.setprofile(None)
+    assert all(x.requires_grad for x in outs) and "attach" not in seen
 
 
 @pytest.mark.parametrize("templates", [True, False])

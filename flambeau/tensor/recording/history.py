@@ -50,7 +50,9 @@ def _needs(wanted: int, count: int) -> tuple[bool, ...]:
 def _made_plan(signature: Signature, needs: tuple[bool, ...]) -> TapePlan:
     """Which operands and outputs the rules for these operands keep."""
     operator = signature.operator
-    if signature.single and signature.outputs[0].dtype.category < dtypes.FLOATING:
+    results = tuple([i for i, g in enumerate(signature.outputs) if g.dtype.category >= dtypes.FLOATING
+                     and (signature.single or i not in operator.non_differentiable_outputs)])
+    if not results:
         return NO_GRADIENT
     if operator.grad_class.__class__ is str:
         operator.grad_class = grad_class(operator.grad_class)
@@ -62,7 +64,7 @@ def _made_plan(signature: Signature, needs: tuple[bool, ...]) -> TapePlan:
         if kind is None:
             return NO_GRADIENT
         _kinds[key] = kind
-    return TapePlan(needs, kind, signature.single, operator.grad_class)
+    return TapePlan(needs, kind, signature.single, operator.grad_class, results)
 
 
 def _kind(signature: Signature, needs: tuple[bool, ...]) -> TapeKind | None:
@@ -126,8 +128,8 @@ def attach(operator: Operator, signature: Signature, operands: Sequence[Any],
     if signature.single:
         outs[0]._grad_fn = made
         outs[0]._requires_grad = True
-    elif not _attach_several(operator, signature, outs, made):
-        return
+    else:
+        _attach_several(plan.results, outs, made)
     if state.watched:
         _keep_watched(made, operands, outs)
         return
@@ -322,18 +324,14 @@ def attach_three(signature: Signature, a: Tensor, b: Tensor, c: Tensor | None, o
         made.saved = _kept(plan.kept, (a, b, c), (out,)) if plan.kept else ()
 
 
-def _attach_several(operator: Operator, signature: Signature, outs: tuple[Tensor, ...], fn: GradFn) -> bool:
-    """Give several results their history; false when none of them can have one."""
-    differentiable = False
-    for i, out in enumerate(outs):
-        if signature.outputs[i].dtype.category >= dtypes.FLOATING \
-                and i not in operator.non_differentiable_outputs:
-            out._grad_fn = fn
-            out._requires_grad = True
-            differentiable = True
-            if i:
-                out._output_nr = i
-    return differentiable
+def _attach_several(results: tuple[int, ...], outs: tuple[Tensor, ...], fn: GradFn) -> None:
+    """Give several results, those that can have one, their history."""
+    for i in results:
+        out = outs[i]
+        out._grad_fn = fn
+        out._requires_grad = True
+        if i:
+            out._output_nr = i
 
 
 def _keep_watched(fn: GradFn, operands: Sequence[Any], outs: tuple[Tensor, ...]) -> None:

@@ -54,7 +54,7 @@ _FIELDS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (Derived, ("source", "read")),
     (Handle, ("_storage", "_geometry", "_requires_grad", "_grad_fn", "_counter", "_base", "_base_version")),
     (Signature, ("single", "on_meta", "outputs", "tape_plans")),
-    (TapePlan, ("kept", "single", "grad_class")),
+    (TapePlan, ("kept", "single", "results", "grad_class")),
     (GradFn, ("signature", "plan", "numbers", "edges", "saved", "sequence", "hooks", "trace")),
     (CodeType, ("co_filename",)),
     (type(settings), ("check_at", "backward_templates")),

@@ -98,9 +98,9 @@ def _edges(module: Module, fields: Slots, wants: Function) -> Function:
 
 
 def _saved(module: Module, fields: Slots) -> Function:
-    """What a plan keeps of operands and the result; null where Python is to say it."""
+    """What a plan keeps of operands and an array of results; null where Python is to say it."""
     with module.helper("saved", [("ptr", "%memory"), ("ptr", "%kept"), ("ptr", "%operands"),
-                                 ("ptr", "%storage")], "ptr") as f:
+                                 ("ptr", "%results")], "ptr") as f:
         c = RecordingCode(f, fields)
         count = c.size("%kept")
         with f.when(c.equal(count, 0)):
@@ -111,10 +111,13 @@ def _saved(module: Module, fields: Slots) -> Function:
         valued = f.variable("i1", "false")
         with f.loop(0, count) as i:
             at = c.call(of.AS_INTEGER, f"ptr {c.get(f.at('%kept', i, 'ptr'), TUPLE_AT)}", "i64")
-            what, version = f.variable("ptr", "%storage"), f.variable("ptr", c.object(of.ZERO))
-            with f.when(f.compare("sge", at, 0)):
+            what, version = f.variable("ptr", c.object(of.NONE)), f.variable("ptr", c.object(of.ZERO))
+            of_operand = f.compare("sge", at, 0)
+            with f.otherwise(of_operand):
+                made = c.item("%results", f.emit(f"xor i64 {at}, -1"))
+                what.set(c.field(made, "Handle._storage"))
+            with f.when(of_operand):
                 x = c.item("%operands", at)
-                what.set(c.object(of.NONE))
                 version.set(c.object(of.NONE))
                 with f.when(c.is_tensor(x)):
                     with f.otherwise(c.same(c.field(x, "Handle._counter"), c.object(of.NONE))):
@@ -161,15 +164,32 @@ def _numbers(module: Module, fields: Slots) -> Function:
     return f
 
 
-def attach(module: Module, fields: Slots, wants: Function) -> Function:
-    """``attach`` for one result, of which operands that want gradients are known (a bit each): ``DONE``.
+def _given(module: Module, fields: Slots) -> Function:
+    """1 once a result has its history, or 0 where Python has raised an error."""
+    with module.helper("given", [("ptr", "%memory"), ("ptr", "%fn"), ("ptr", "%out"), ("ptr", "%number")],
+                       "i64") as f:
+        c = RecordingCode(f, fields, 0)
+        c.tell(of.HOLD, "%fn")
+        c.replace("%out", "Handle._grad_fn", "%fn")
+        c.tell(of.HOLD, c.object(of.TRUE))
+        c.replace("%out", "Handle._requires_grad", c.object(of.TRUE))
+        with f.otherwise(c.missing("%number")):
+            with f.otherwise(c.same("%number", c.object(of.ZERO))):
+                done = c.call(of.SET_ATTRIBUTE, f"ptr %out, ptr {c.object(of.OUTPUT_NUMBER)}, ptr %number", "i32")
+                f.give(f.emit(f"zext i1 {c.equal(done, 0, 'i32')} to i64"))
+        f.give(1)
+    return f
 
-    ``UNUSUAL``: nothing was done. ``FAILED``: Python has raised an error.
+
+def attach(module: Module, fields: Slots, wants: Function) -> Function:
+    """``attach``, of which operands that want gradients are known (a bit each): ``DONE``.
+
+    ``results``: an array of them. ``UNUSUAL``: nothing was done. ``FAILED``: Python has raised an error.
     """
     edges_of, saved_of = _edges(module, fields, wants), _saved(module, fields)
-    numbers_of = _numbers(module, fields)
+    numbers_of, given = _numbers(module, fields), _given(module, fields)
     with module.helper("attach", [("ptr", "%memory"), ("ptr", "%signature"), ("ptr", "%operands"),
-                                  ("i64", "%count"), ("i64", "%wanted"), ("ptr", "%out")], "i64") as f:
+                                  ("i64", "%count"), ("i64", "%wanted"), ("ptr", "%results")], "i64") as f:
         c = RecordingCode(f, fields, UNUSUAL)
         key = c.call(of.NEW_INTEGER, "i64 %wanted")
         c.need(key)
@@ -181,8 +201,7 @@ def attach(module: Module, fields: Slots, wants: Function) -> Function:
             f.give(DONE)
         edges = str(f.run(edges_of, "%memory", "%operands", "%count"))
         c.need(edges)
-        storage = c.field("%out", "Handle._storage")
-        saved = str(f.run(saved_of, "%memory", c.field(plan, "TapePlan.kept"), "%operands", storage))
+        saved = str(f.run(saved_of, "%memory", c.field(plan, "TapePlan.kept"), "%operands", "%results"))
         c.need(saved, edges)
         numbers = str(f.run(numbers_of, "%memory", "%operands", "%count"))
         c.need(numbers, edges, saved)
@@ -198,8 +217,17 @@ def attach(module: Module, fields: Slots, wants: Function) -> Function:
         sequence = c.call(of.NEXT, f"ptr {c.object(of.SEQUENCE)}")
         c.need(sequence, made)
         c.set(made, "GradFn.sequence", sequence)
-        c.replace("%out", "Handle._grad_fn", made)
-        c.tell(of.HOLD, c.object(of.TRUE))
-        c.replace("%out", "Handle._requires_grad", c.object(of.TRUE))
+        with f.when(c.same(c.field(plan, "TapePlan.single"), c.object(of.TRUE))):
+            f.run(given, "%memory", made, c.item("%results", 0), "null")
+            c.tell(of.LET_GO, made)
+            f.give(DONE)
+        numbered = c.field(plan, "TapePlan.results")
+        with f.loop(0, c.size(numbered)) as i:
+            number = c.item(f.at(numbered, TUPLE_AT, "i8"), i)
+            out = c.item("%results", c.call(of.AS_INTEGER, f"ptr {number}", "i64"))
+            with f.when(c.equal(str(f.run(given, "%memory", made, out, number)), 0)):
+                c.tell(of.LET_GO, made)
+                f.give(FAILED)
+        c.tell(of.LET_GO, made)
         f.give(DONE)
     return f

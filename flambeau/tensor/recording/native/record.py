@@ -212,8 +212,12 @@ def _taped(module: Module, fields: Slots, wants: Function) -> Function:
             wanted.set(f.emit(f"or i64 {wanted.get()}, {f.emit(f'shl i64 {asks}, {i}')}"))
         with f.when(c.equal(wanted.get(), 0)):
             f.give(1)
-        with f.otherwise(c.either(watched, f.emit("icmp ne ptr %outs, null"))):
-            done = str(f.run(attach, "%memory", "%signature", "%operands", "%count", wanted.get(), "%out"))
+        with f.otherwise(watched):
+            f.slots.append("  %alone = alloca ptr")
+            f.write("ptr", "%out", "%alone", 8)
+            several = f.emit("icmp ne ptr %outs, null")
+            results = f.choose(several, "ptr", f.at("%outs", TUPLE_AT, "i8"), "%alone")
+            done = str(f.run(attach, "%memory", "%signature", "%operands", "%count", wanted.get(), results))
             with f.when(f.compare("slt", done, theirs.UNUSUAL)):
                 f.give(0)
             with f.when(c.equal(done, theirs.DONE)):
