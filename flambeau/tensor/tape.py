@@ -150,10 +150,10 @@ class TapePlan:
     """What the GradFns of one signature have in common that want gradients of the same operands.
 
     ``kept`` is what their rules keep: positions of operands, and of results as ``~i``. ``single``: there is
-    one result. ``results``: those with a history, of several. ``frees``: backward lets go of what was kept, and goes through once. ``kind``: what it has in
-    common with those of other shapes. ``met`` (the number of the first backward pass that came by), ``times``
-    (that rules ran in it), ``templates``, ``room`` (for so many more) and ``turn`` belong to
-    ``autograd.templates``.
+    one result. ``results``: those that have a history, of several. ``frees``: backward lets go of what was
+    kept, and goes through once. ``kind``: what it has in common with those of other shapes. ``met`` (the
+    number of the first backward pass that came by), ``times`` (that rules ran in it), ``templates``, ``room``
+    (for so many more) and ``turn`` belong to ``autograd.templates``.
     """
 
     __slots__ = ("needs", "kept", "single", "grad_class", "results", "frees", "kind", "met", "times",

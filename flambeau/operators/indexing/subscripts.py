@@ -14,6 +14,7 @@ from ...graph.geometry import contiguous
 from ...tensor import Tensor, assign, state, view
 from ...tensor.aliasing.inplace import require_no_overlap
 from ...tensor.aliasing.overlap import require_apart
+from ...tensor.aliasing.subscripts import known_view, makers
 from ...tensor.aliasing.views import is_plain, moved, row, stretch
 from ...tensor.batching import any_batched
 from ...tensor.construct import from_array
@@ -30,6 +31,7 @@ from ..creation.creation import filled
 from ..interop.looking import look
 from ..shapes.expanding import UNSQUEEZE
 from ..shapes.shape import ALIAS
+from ..shapes.slicing import SELECT, SLICE
 from . import index_operators
 from .bare_writes import write_bare
 from .by_positions import Positions, chosen_by, positions_in
@@ -232,6 +234,8 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     if key is Ellipsis:
         return view(ALIAS, self)
     if key.__class__ is tuple:
+        if (known := known_view(self, key)) is not None:
+            return known
         if Tensor in map(type, key) and (chosen := chosen_by(self, key)) is not None:
             return chosen
         simple = simple_view(self, key)
@@ -385,6 +389,7 @@ def _without_leading_ones(value: Tensor, ndim: int) -> Tensor:
     return value
 
 
+makers += SELECT, SLICE, UNSQUEEZE, ALIAS
 _methods: Any = Tensor
 _methods.__getitem__ = getitem
 _methods.__setitem__ = setitem

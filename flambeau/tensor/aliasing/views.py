@@ -26,7 +26,7 @@ from ..tensor import Tensor
 OF_FUNCTION = "function"     # ``_multiple`` of what a custom function returns of its arguments' memory
 
 _new = object.__new__
-_signatures: Recent[Any, Signature] = Recent(1 << 13)
+signatures: Recent[Any, Signature] = Recent(1 << 13)
 
 
 _moving: set[Operator] = set()
@@ -49,20 +49,20 @@ def _sign(operator: Operator, geometry: Geometry, attributes: tuple[Any, ...]) -
     attributes = plain(attributes)
     output = operator.infer((geometry,), attributes)
     assert isinstance(output, Geometry)
-    return _signatures.keep((operator, attributes, geometry),
+    return signatures.keep((operator, attributes, geometry),
                             Signature(operator, attributes, (geometry,), (output,), True, None))
 
 
 def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Tensor:
     """The view of x that ``operator`` describes, sharing its storage, version counter and history."""
     key = (operator, attributes, x._geometry)
-    signature = _signatures.get(key)
+    signature = signatures.get(key)
     if signature is None:
         if x.__class__ is BatchedTensor:
             return rules.view(operator, x, attributes)
         if state.at_once and operator in _moving and (found := moved(operator, x, attributes)) is not None:
             return found
-        signature = _signatures.recall(key) or _sign(operator, x._geometry, attributes)
+        signature = signatures.recall(key) or _sign(operator, x._geometry, attributes)
     out = _new(Tensor)
     out._storage = storage = x._storage
     out._geometry = signature.outputs[0]
@@ -115,11 +115,11 @@ def moved(operator: Operator, x: Tensor, attributes: tuple[Any, ...]) -> Tensor 
             or (base is not None and (base._requires_grad or x._multiple)):
         return None
     key = operator, attributes, g.family
-    signature = _signatures.get(key)
+    signature = signatures.get(key)
     if signature is None:
         first = g.family[0]
-        signature = _signatures.recall((operator, attributes, first)) or _sign(operator, first, attributes)
-        _signatures.keep(key, signature)
+        signature = signatures.recall((operator, attributes, first)) or _sign(operator, first, attributes)
+        signatures.keep(key, signature)
         if g.family.passes:
             signature.outputs[0].family.pass_by()
     found = signature.outputs[0]
@@ -270,7 +270,7 @@ def making_of(x: Tensor) -> Any:
             if operator is _makes_any[0]:       # whatever was read before: the storage
                 found = None
                 break
-            signature = _signatures.get((operator, attributes, found)) or _sign(operator, found, attributes)
+            signature = signatures.get((operator, attributes, found)) or _sign(operator, found, attributes)
             found = signature.outputs[0]
     except (IndexError, RuntimeError):
         found = None

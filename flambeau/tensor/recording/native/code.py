@@ -11,7 +11,7 @@ from typing import Any
 
 from ....config import settings
 from ....executors.native.llvm.build import Function
-from ....executors.native.programs.runtime.objects import SIZE_AT, TYPE_AT, ObjectCode, slot_of
+from ....executors.native.programs.runtime.objects import SIZE_AT, TUPLE_AT, TYPE_AT, ObjectCode, slot_of
 from ....graph.node import Node, Signature
 from ....graph.storage import Derived, Storage
 from ...attributes import Handle
@@ -25,7 +25,8 @@ Python = IntEnum("Python", """
     SITE IS_LIBRARY OFFSET OUTPUT_NUMBER INFERENCE NO_GRADIENT SEQUENCE FRAME USER_FRAME CHECK_BUDGET
     ATTACH PARTS_OF RECORD RECORD_ONE RECORD_PAIR RECORD_SCALED RECORD_THREE HOLD LET_GO NEW_TUPLE
     NEW_OBJECT NEW_TENSOR APPEND FIND ATTRIBUTE EQUAL AS_INTEGER NEW_INTEGER NEXT CALL CODE_OF
-    CALLER_OF FORGET SET_ATTRIBUTE GRAD HOOKS
+    CALLER_OF FORGET SET_ATTRIBUTE GRAD HOOKS VIEW VIEWS MULTIPLE NEW_LIST SUBSCRIPTS
+    STEPS_OF SLICE_TYPE ELLIPSIS AT_ONCE RAISED
 """, start=0)
 # Those that are functions of Python's, by their names.
 FUNCTIONS: dict[int, str] = {
@@ -45,14 +46,19 @@ FUNCTIONS: dict[int, str] = {
     Python.CALLER_OF: "PyFrame_GetBack",
     Python.FORGET: "PyErr_Clear",
     Python.SET_ATTRIBUTE: "PyObject_SetAttr",
+    Python.NEW_LIST: "PyList_New",
+    Python.RAISED: "PyErr_Occurred",
 }
+# Of what native code is called with: an array, how many there are before keywords, and these words.
+PARAMETERS = [("ptr", "%self"), ("ptr", "%given"), ("i64", "%count"), ("ptr", "%names")]
 # Where fields lie, by the name of what has them.
 Slots = tuple[tuple[str, int], ...]
 _FIELDS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (Node, ("signature", "operands", "value", "site")),
     (Storage, ("node", "version", "exposed", "geometry", "owner")),
     (Derived, ("source", "read")),
-    (Handle, ("_storage", "_geometry", "_requires_grad", "_grad_fn", "_counter", "_base", "_base_version")),
+    (Handle, ("_storage", "_geometry", "_requires_grad", "_grad_fn", "_counter", "_base", "_view",
+              "_base_version")),
     (Signature, ("single", "on_meta", "outputs", "tape_plans")),
     (TapePlan, ("kept", "single", "results", "grad_class")),
     (GradFn, ("signature", "plan", "numbers", "edges", "saved", "sequence", "hooks", "trace")),
@@ -89,6 +95,11 @@ class RecordingCode(ObjectCode):
         self.tell(Python.HOLD, value)
         self.set(x, name, value)
 
+    def put(self, items: str, i: int, value: str) -> None:
+        """Let a new tuple have a reference of its own."""
+        self.tell(Python.HOLD, value)
+        self.f.write("ptr", value, self.f.at(items, TUPLE_AT + 8 * i, "i8"), 8)
+
     def replace(self, x: str, name: str, value: str) -> None:
         """Let a field have a reference that is this function's own, instead of another."""
         before = self.field(x, name)
@@ -123,6 +134,11 @@ class RecordingCode(ObjectCode):
     def is_tensor(self, x: str) -> str:
         """Whether it is a tensor whose fields nobody has overridden."""
         return self.is_type(self.get(x, TYPE_AT), Python.TENSOR, Python.PARAMETER, Python.BUFFER)
+
+    def is_number(self, x: str) -> str:
+        """Whether it is a number, or None, which stands for an operand that is not there."""
+        kinds = Python.FLOAT_TYPE, Python.INT_TYPE, Python.BOOL_TYPE, Python.COMPLEX_TYPE
+        return self.either(self.is_type(self.get(x, TYPE_AT), *kinds), self.same(x, self.object(Python.NONE)))
 
     def is_on(self) -> str:
         """Whether nobody is to be asked before an operator is recorded, and nobody steps through it."""

@@ -31,6 +31,16 @@ def wants(module: Module, fields: Slots) -> Function:
     return f
 
 
+def wanted(c: RecordingCode, wants: Function, operands: str, count: str) -> str:
+    """Which of an array of operands want gradients, a bit each."""
+    f = c.f
+    found = f.variable("i64", 0)
+    with f.loop(0, count) as i:
+        asks = str(f.run(wants, c.memory, c.item(operands, i)))
+        found.set(f.emit(f"or i64 {found.get()}, {f.emit(f'shl i64 {asks}, {i}')}"))
+    return found.get()
+
+
 def _edge(module: Module, fields: Slots) -> Function:
     """Where the gradient of a tensor goes, a new reference; null where Python's ``edge`` is to say it."""
     with module.helper("edge", [("ptr", "%memory"), ("ptr", "%x")], "ptr") as f:
@@ -175,7 +185,8 @@ def _given(module: Module, fields: Slots) -> Function:
         c.replace("%out", "Handle._requires_grad", c.object(of.TRUE))
         with f.otherwise(c.missing("%number")):
             with f.otherwise(c.same("%number", c.object(of.ZERO))):
-                done = c.call(of.SET_ATTRIBUTE, f"ptr %out, ptr {c.object(of.OUTPUT_NUMBER)}, ptr %number", "i32")
+                given = f"ptr %out, ptr {c.object(of.OUTPUT_NUMBER)}, ptr %number"
+                done = c.call(of.SET_ATTRIBUTE, given, "i32")
                 f.give(f.emit(f"zext i1 {c.equal(done, 0, 'i32')} to i64"))
         f.give(1)
     return f
@@ -188,7 +199,7 @@ def attach(module: Module, fields: Slots, wants: Function) -> Function:
     """
     edges_of, saved_of = _edges(module, fields, wants), _saved(module, fields)
     numbers_of, given = _numbers(module, fields), _given(module, fields)
-    with module.helper("attach", [("ptr", "%memory"), ("ptr", "%signature"), ("ptr", "%operands"),
+    with module.helper("attached", [("ptr", "%memory"), ("ptr", "%signature"), ("ptr", "%operands"),
                                   ("i64", "%count"), ("i64", "%wanted"), ("ptr", "%results")], "i64") as f:
         c = RecordingCode(f, fields, UNUSUAL)
         key = c.call(of.NEW_INTEGER, "i64 %wanted")

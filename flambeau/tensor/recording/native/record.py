@@ -2,9 +2,9 @@
 
 Note: native recording. A program that trains spends most of a short step's time recording it. Once a graph
 has come back, native code takes the place of ``record``, ``record_one``, ``record_pair``, ``record_scaled``
-and ``record_three``: for an operation whose signature is known, of tensors of this library's own classes that
-nobody outside sees, it makes the same objects in the same order. Anything else it hands on to the function
-whose place it took, before it has done anything.
+and ``record_three``, and of ``view`` and ``attach``: for an operation whose signature is known, of tensors of
+this library's own classes that nobody outside sees, it makes the same objects in the same order. Anything
+else it hands on to the function whose place it took, before it has done anything.
 """
 
 from __future__ import annotations
@@ -39,13 +39,16 @@ from ....graph import pending
 from ....graph.node import Node
 from ....graph.site import is_library_file, user_frame
 from ....graph.storage import Storage
+from ...aliasing import subscripts
+from ...aliasing import views as viewing
 from ...tape import INFERENCE, next_sequence, state
 from ...tensor import Tensor
 from ..history import NO_GRADIENT, attach
 from ..signing import parts_of, signatures
-from . import history, objects
-from .code import FUNCTIONS, RecordingCode, Slots, slots
+from . import history, objects, views
+from .code import FUNCTIONS, PARAMETERS, RecordingCode, Slots, slots
 from .code import Python as of
+from .subscripts import known_view, slice_layout_is_known
 
 record: Any = import_module("..record", __package__)    # the module, whose name its function has there
 _NEW = 65                       # the number of the slot that makes an object (Py_tp_new)
@@ -75,12 +78,16 @@ def _take_places() -> None:
 
 @cache
 def native_ways() -> dict[Any, Any]:
-    """``record`` and its short ways in Python, and what is native instead of each."""
+    """``record``, its short ways and others in Python, and what is native instead of each."""
     memory = np.array([address_of(table()), address_of(record.switch)], np.int64)
     functions = entries(slots())
     found = {vars(record)[name]: method(name, functions[name], WITH_KEYWORDS).of(memory)
              for name in ("record", *[name for name, *_ in _WAYS])}
     found[record.record_numbers] = found[record.record]     # they take the same
+    others = [viewing.view, attach, *[subscripts.known_view][:slice_layout_is_known()]]
+    for function in others:
+        name = function.__name__
+        found[function] = method(name, functions[name], WITH_KEYWORDS).of(memory)
     return found
 
 
@@ -103,7 +110,9 @@ def table() -> Any:
         of.OUTPUT_NUMBER: "_output_nr", of.INFERENCE: INFERENCE, of.NO_GRADIENT: NO_GRADIENT,
         of.SEQUENCE: counted.__self__, of.FRAME: sys._getframe, of.USER_FRAME: user_frame,
         of.CHECK_BUDGET: record.check_budget, of.ATTACH: attach, of.PARTS_OF: parts_of,
-        of.RECORD: record.record, of.GRAD: "_grad", of.HOOKS: "_hooks",
+        of.RECORD: record.record, of.GRAD: "_grad", of.HOOKS: "_hooks", of.MULTIPLE: "_multiple",
+        of.VIEW: viewing.view, of.VIEWS: viewing.signatures, of.SUBSCRIPTS: subscripts.known,
+        of.STEPS_OF: subscripts.steps_of, of.SLICE_TYPE: slice, of.ELLIPSIS: Ellipsis, of.AT_ONCE: "at_once",
         **{at: vars(record)[name] for name, at, *_ in _WAYS},
     }
     found = for_ever(table_of(for_ever(given), {**FUNCTIONS, of.NEW_TENSOR: "PyType_GetSlot"}))
@@ -127,8 +136,7 @@ def _signature(module: Module, fields: Slots) -> Function:
             f.write("ptr", given, f.at(key, TUPLE_AT + 8 * k, "i8"), 8)
         with f.loop(0, "%count") as i:
             x = c.item("%operands", i)
-            kind = c.get(x, TYPE_AT)
-            part, suits = f.variable("ptr", kind), f.variable("i1", "false")
+            part, suits = f.variable("ptr", c.get(x, TYPE_AT)), f.variable("i1", "false")
             tensor = c.is_tensor(x)
             with f.when(tensor):
                 part.set(c.field(x, "Handle._geometry"))
@@ -143,8 +151,7 @@ def _signature(module: Module, fields: Slots) -> Function:
                 with f.when(suits.get()):
                     suits.set(c.same(c.field(own.get(), "Storage.exposed"), c.object(of.FALSE)))
             with f.otherwise(tensor):
-                number = c.is_type(kind, of.FLOAT_TYPE, of.INT_TYPE, of.BOOL_TYPE, of.COMPLEX_TYPE)
-                suits.set(c.either(number, c.same(x, c.object(of.NONE))))
+                suits.set(c.is_number(x))
             with f.otherwise(suits.get()):
                 c.tell(of.LET_GO, key)
                 f.give("null")
@@ -177,13 +184,11 @@ def _is_taped(module: Module, fields: Slots, wants: Function) -> Function:
     return f
 
 
-def _taped(module: Module, fields: Slots, wants: Function) -> Function:
+def _taped(module: Module, fields: Slots, wants: Function, attach: Function) -> Function:
     """Give results their history, or the mark of inference mode: 1, or 0 where Python has raised an error.
 
     ``out``: the one there is, or the first of several, of which ``outs`` is the tuple, else null.
     """
-    theirs = history
-    attach = theirs.attach(module, fields, wants)
     with module.helper("taped", [("ptr", "%memory"), ("ptr", "%operator"), ("ptr", "%signature"),
                                  ("ptr", "%operands"), ("i64", "%count"), ("ptr", "%out"),
                                  ("ptr", "%outs")], "i64") as f:
@@ -206,21 +211,18 @@ def _taped(module: Module, fields: Slots, wants: Function) -> Function:
                         c.replace(c.item(f.at("%outs", TUPLE_AT, "i8"), i), "Handle._counter",
                                   c.object(of.INFERENCE))
             f.give(1)
-        wanted = f.variable("i64", 0)
-        with f.loop(0, "%count") as i:
-            asks = str(f.run(wants, "%memory", c.item("%operands", i)))
-            wanted.set(f.emit(f"or i64 {wanted.get()}, {f.emit(f'shl i64 {asks}, {i}')}"))
-        with f.when(c.equal(wanted.get(), 0)):
+        wanted = history.wanted(c, wants, "%operands", "%count")
+        with f.when(c.equal(wanted, 0)):
             f.give(1)
         with f.otherwise(watched):
             f.slots.append("  %alone = alloca ptr")
             f.write("ptr", "%out", "%alone", 8)
             several = f.emit("icmp ne ptr %outs, null")
             results = f.choose(several, "ptr", f.at("%outs", TUPLE_AT, "i8"), "%alone")
-            done = str(f.run(attach, "%memory", "%signature", "%operands", "%count", wanted.get(), results))
-            with f.when(f.compare("slt", done, theirs.UNUSUAL)):
+            done = str(f.run(attach, "%memory", "%signature", "%operands", "%count", wanted, results))
+            with f.when(f.compare("slt", done, history.UNUSUAL)):
                 f.give(0)
-            with f.when(c.equal(done, theirs.DONE)):
+            with f.when(c.equal(done, history.DONE)):
                 f.give(1)
             c.forget()
         given = c.call(of.NEW_TUPLE, "i64 %count")
@@ -250,14 +252,12 @@ def _taped(module: Module, fields: Slots, wants: Function) -> Function:
     return f
 
 
-def _recorded(module: Module, fields: Slots) -> Function:
+def _recorded(module: Module, fields: Slots, wants: Function, taped: Function) -> Function:
     """The result of an operation, or a tuple of them; ``None``, not a reference, where nothing was done.
 
     ``enough``: of several results without a history, how many are made.
     """
-    wants = history.wants(module, fields)
-    signature_of, taped = _signature(module, fields), _taped(module, fields, wants)
-    is_taped = _is_taped(module, fields, wants)
+    signature_of, is_taped = _signature(module, fields), _is_taped(module, fields, wants)
     node_of = objects.node(module, fields, objects.site(module, fields))
     tensor_of = objects.tensor(module, fields)
     parts_of = objects.parts(module, fields, tensor_of)
@@ -318,7 +318,7 @@ def _recorded(module: Module, fields: Slots) -> Function:
 def _way(module: Module, fields: Slots, recorded: Function, name: str, instead: int, count: int,
          attributed: bool) -> None:
     """One of the short ways: the operator, operands, and maybe attributes."""
-    with module.function(name, _PARAMETERS, "ptr") as f:
+    with module.function(name, PARAMETERS, "ptr") as f:
         memory = f.read("ptr", f.at("%self", DATA_AT, "i8"), 8)
         c = RecordingCode(f, fields, memory=memory)
         fits = c.equal("%count", count + 1)
@@ -338,7 +338,7 @@ def _way(module: Module, fields: Slots, recorded: Function, name: str, instead: 
 
 def _general(module: Module, fields: Slots, recorded: Function) -> None:
     """``record`` itself: the operator, a list or tuple of operands, maybe attributes, and what is enough."""
-    with module.function("record", _PARAMETERS, "ptr") as f:
+    with module.function("record", PARAMETERS, "ptr") as f:
         memory = f.read("ptr", f.at("%self", DATA_AT, "i8"), 8)
         c = RecordingCode(f, fields, memory=memory)
         fits = c.both(f.compare("sge", "%count", 2), f.compare("sle", "%count", 4))
@@ -367,15 +367,21 @@ def _general(module: Module, fields: Slots, recorded: Function) -> None:
 
 
 _EVERY = (1 << 63) - 1      # results are enough
-_PARAMETERS = [("ptr", "%self"), ("ptr", "%given"), ("i64", "%count"), ("ptr", "%names")]
 
 
 @kernels("recording", Effort.FEW)
 def entries(fields: Slots) -> str:
-    """``record`` and its short ways, methods: their memory is the data of the array ``self``."""
+    """``record``, its short ways and others, methods: their memory is the data of the array ``self``."""
     module = Module()
-    recorded = _recorded(module, fields)
+    wants = history.wants(module, fields)
+    attached = history.attach(module, fields, wants)
+    taped = _taped(module, fields, wants, attached)
+    recorded = _recorded(module, fields, wants, taped)
     for name, instead, count, attributed in _WAYS:
         _way(module, fields, recorded, name, instead, count, attributed)
     _general(module, fields, recorded)
+    made_view = views.made(module, fields, wants, taped)
+    views.view(module, fields, made_view)
+    known_view(module, fields, made_view)
+    views.attach(module, fields, wants, attached)
     return module.text()

@@ -1,0 +1,178 @@
+"""Native code that makes views, as ``aliasing.views.view`` does, and gives what others make their history."""
+
+from __future__ import annotations
+
+from ....executors.native.llvm.build import Function, Module
+from ....executors.native.programs.runtime.objects import DATA_AT, ITEMS_AT, SIZE_AT, TUPLE_AT, TYPE_AT
+from . import history
+from .code import PARAMETERS, RecordingCode, Slots
+from .code import Python as of
+
+_WIDEST = 62        # operands, a bit each
+
+
+def _signature(module: Module, fields: Slots) -> Function:
+    """The signature of a view; null, without an error, where Python is to make it."""
+    with module.helper("signature_of_view", [("ptr", "%memory"), ("ptr", "%operator"), ("ptr", "%x"),
+                                             ("ptr", "%attributes")], "ptr") as f:
+        c = RecordingCode(f, fields)
+
+        def refuse_unless(condition: str) -> None:
+            with f.otherwise(condition):
+                f.give("null")
+        refuse_unless(c.is_tensor("%x"))
+        storage, counter = c.field("%x", "Handle._storage"), c.field("%x", "Handle._counter")
+        refuse_unless(c.same(c.get(storage, TYPE_AT), c.object(of.STORAGE)))
+        refuse_unless(c.either(*[c.same(counter, c.object(k)) for k in (of.NONE, of.INFERENCE)]))
+        with f.otherwise(c.same(c.field("%x", "Handle._base"), c.object(of.NONE))):
+            several = c.call(of.ATTRIBUTE, f"ptr %x, ptr {c.object(of.MULTIPLE)}")
+            with f.when(c.missing(several)):
+                c.forget()
+                f.give("null")
+            c.tell(of.LET_GO, several)
+            refuse_unless(c.same(several, c.object(of.FALSE)))
+        key = c.call(of.NEW_TUPLE, "i64 3")
+        with f.when(c.missing(key)):
+            c.forget()
+            f.give("null")
+        for k, part in enumerate(("%operator", "%attributes", c.field("%x", "Handle._geometry"))):
+            c.put(key, k, part)
+        signature = c.call(of.FIND, f"ptr {c.object(of.VIEWS)}, ptr {key}")
+        c.tell(of.LET_GO, key)
+        with f.when(c.missing(signature)):
+            c.forget()
+        f.give(signature)
+    return f
+
+
+def _making(module: Module, fields: Slots) -> Function:
+    """How a view is made again: of its base, or of a view that can be; null where Python raised an error."""
+    with module.helper("making", [("ptr", "%memory"), ("ptr", "%operator"), ("ptr", "%x"),
+                                  ("ptr", "%attributes")], "ptr") as f:
+        c = RecordingCode(f, fields)
+        is_first = c.same(c.field("%x", "Handle._base"), c.object(of.NONE))
+        before = f.variable("ptr", c.object(of.NONE))
+        with f.otherwise(is_first):
+            before.set(c.field("%x", "Handle._view"))
+            with f.when(c.same(before.get(), c.object(of.NONE))):
+                c.tell(of.HOLD, before.get())
+                f.give(before.get())
+        step = c.call(of.NEW_TUPLE, "i64 2")
+        c.need(step)
+        c.put(step, 0, "%operator")
+        c.put(step, 1, "%attributes")
+        how = c.call(of.NEW_TUPLE, "i64 1")
+        c.need(how, step)
+        f.write("ptr", step, f.at(how, TUPLE_AT, "i8"), 8)
+        with f.when(is_first):
+            f.give(how)
+        both = c.call(of.NEW_LIST, "i64 2")
+        c.need(both, how)
+        items = c.get(both, ITEMS_AT)
+        c.tell(of.HOLD, before.get())
+        for k, part in enumerate((before.get(), how)):
+            f.write("ptr", part, f.at(items, k, "ptr"), 8)
+        f.give(both)
+    return f
+
+
+def made(module: Module, fields: Slots, wants: Function, taped: Function) -> Function:
+    """A view; ``None``, not a reference, where nothing was done."""
+    signature_of, making_of = _signature(module, fields), _making(module, fields)
+    with module.helper("made_view", [("ptr", "%memory"), ("ptr", "%operator"), ("ptr", "%x"),
+                                     ("ptr", "%attributes")], "ptr") as f:
+        c = RecordingCode(f, fields)
+        given = ("%memory", "%operator", "%x", "%attributes")
+        signature = str(f.run(signature_of, *given))
+        none = c.object(of.NONE)
+        with f.when(c.missing(signature)):
+            f.give(none)
+        members = c.call(of.ATTRIBUTE, f"ptr {c.object(of.STATE)}, ptr {c.object(of.MEMBERS)}")
+        c.need(members)
+        enabled = c.same(c.find(members, of.ENABLED, of.TRUE), c.object(of.TRUE))
+        c.tell(of.LET_GO, members)
+        out = c.call(of.NEW_TENSOR, f"ptr {c.object(of.TENSOR)}, ptr {c.object(of.EMPTY)}, ptr null")
+        c.need(out)
+        storage, counter = c.field("%x", "Handle._storage"), c.field("%x", "Handle._counter")
+        base = c.field("%x", "Handle._base")
+        counted = c.same(counter, none)
+        version = f.choose(counted, "ptr", c.field(storage, "Storage.version"), c.object(of.ZERO))
+        geometry = c.get(c.field(signature, "Signature.outputs"), TUPLE_AT)
+        for name, value in (
+                ("_storage", storage), ("_geometry", geometry),
+                ("_requires_grad", c.object(of.FALSE)), ("_grad_fn", none), ("_counter", counter),
+                ("_base", f.choose(c.same(base, none), "ptr", "%x", base)), ("_base_version", version)):
+            c.share(out, f"Handle.{name}", value)
+        with f.otherwise(enabled):
+            c.share(out, "Handle._view", none)
+            f.give(out)
+        how = str(f.run(making_of, *given))
+        c.need(how, out)
+        c.set(out, "Handle._view", how)
+        with f.when(c.equal(str(f.run(wants, "%memory", "%x")), 1)):
+            f.slots.append("  %one = alloca ptr")
+            f.write("ptr", "%x", "%one", 8)
+            done = f.run(taped, "%memory", "%operator", signature, "%one", 1, out, "null")
+            with f.when(c.equal(str(done), 0)):
+                c.tell(of.LET_GO, out)
+                f.give("null")
+        f.give(out)
+    return f
+
+
+def view(module: Module, fields: Slots, made: Function) -> None:
+    """``view``: the operator, a tensor, and maybe attributes."""
+    with module.function("view", PARAMETERS, "ptr") as f:
+        memory = f.read("ptr", f.at("%self", DATA_AT, "i8"), 8)
+        c = RecordingCode(f, fields, memory=memory)
+        fits = c.either(c.equal("%count", 2), c.equal("%count", 3))
+        with f.when(c.both(fits, c.missing("%names"), c.is_on())):
+            attributes = f.variable("ptr", c.object(of.EMPTY))
+            with f.when(c.equal("%count", 3)):
+                attributes.set(c.item("%given", 2))
+            out = str(f.run(made, memory, c.item("%given", 0), c.item("%given", 1), attributes.get()))
+            with f.otherwise(c.same(out, c.object(of.NONE))):
+                f.give(out)
+        f.give(c.call(of.CALL, f"ptr {c.object(of.VIEW)}, ptr %given, i64 %count, ptr %names"))
+
+
+def _are_plain(module: Module, fields: Slots) -> Function:
+    """1 if operands are plain tensors, numbers or None, else 0."""
+    with module.helper("are_plain", [("ptr", "%memory"), ("ptr", "%operands"), ("i64", "%count")],
+                       "i64") as f:
+        c = RecordingCode(f, fields)
+        with f.loop(0, "%count") as i:
+            x = c.item("%operands", i)
+            with f.otherwise(c.either(c.is_tensor(x), c.is_number(x))):
+                f.give(0)
+        f.give(1)
+    return f
+
+
+def attach(module: Module, fields: Slots, wants: Function, attached: Function) -> None:
+    """``attach``: the operator, a signature, operands and results, for what is not recorded here."""
+    are_plain = _are_plain(module, fields)
+    with module.function("attach", PARAMETERS, "ptr") as f:
+        memory = f.read("ptr", f.at("%self", DATA_AT, "i8"), 8)
+        c = RecordingCode(f, fields, memory=memory)
+        with f.when(c.both(c.equal("%count", 4), c.missing("%names"), c.is_on())):
+            operands, outs = c.item("%given", 2), c.item("%given", 3)
+            fits = c.both(*[c.same(c.get(x, TYPE_AT), c.object(of.TUPLE_TYPE)) for x in (operands, outs)])
+            with f.when(c.both(fits, f.compare("sle", c.size(operands), _WIDEST))):
+                members = c.call(of.ATTRIBUTE, f"ptr {c.object(of.STATE)}, ptr {c.object(of.MEMBERS)}")
+                c.need(members)
+                watched = c.same(c.find(members, of.WATCHED, of.FALSE), c.object(of.TRUE))
+                c.tell(of.LET_GO, members)
+                count, given = c.get(operands, SIZE_AT, "i64"), f.at(operands, TUPLE_AT, "i8")
+                wanted = history.wanted(c, wants, given, count)
+                other = c.equal(str(f.run(are_plain, memory, given, count)), 0)
+                with f.otherwise(c.either(watched, c.equal(wanted, 0), other)):
+                    done = str(f.run(attached, memory, c.item("%given", 1), given, count, wanted,
+                                     f.at(outs, TUPLE_AT, "i8")))
+                    with f.when(f.compare("slt", done, history.UNUSUAL)):
+                        f.give("null")
+                    with f.when(c.equal(done, history.DONE)):
+                        c.tell(of.HOLD, c.object(of.NONE))
+                        f.give(c.object(of.NONE))
+                    c.forget()
+        f.give(c.call(of.CALL, f"ptr {c.object(of.ATTACH)}, ptr %given, i64 %count, ptr %names"))
