@@ -1,4 +1,4 @@
-"""Which view operators a key of integers, slices, None and Ellipsis stands for, where it comes again.
+"""Which view a key of integers, slices, None and Ellipsis stands for, where it comes again.
 
 Nothing is remembered here in Python: native code that records knows keys again (Note: native recording).
 """
@@ -10,10 +10,12 @@ from typing import Any
 from ...graph.geometry import TABLE, Geometry
 from ...graph.operator import Operator
 from ...graph.recent import Recent
+from ..recording.record import viewing
 from ..tensor import Tensor
 
 Steps = tuple[tuple[Operator, tuple[Any, ...]], ...]
-known: Recent[Any, Steps] = Recent(1 << 12)     # by geometries and what keys have
+Known = tuple[Geometry, Steps]      # and the view operators that make it, with their attributes
+known: Recent[Any, Known] = Recent(1 << 12)     # by geometries and what keys have
 _MOST_TURNS = 4     # a program that has forgotten as many generations has too many keys to remember
 # The operators of which views are made: at a position, of a stretch, with a new dimension, of all.
 makers: list[Operator] = []
@@ -24,21 +26,24 @@ def known_view(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
     return None
 
 
-def steps_of(key: tuple[Any, ...], g: Geometry, items: tuple[Any, ...]) -> Steps | None:
-    """The view operators that a key stands for, and their attributes; None where it is wrong, or unlikely to
-    come again. Its items are integers, slices of such, None and Ellipsis.
+def find_out(key: tuple[Any, ...], g: Geometry, items: tuple[Any, ...]) -> Known | None:
+    """The view that a key stands for, and remember it; None where it is wrong, or unlikely to come again.
+
+    Its items are integers, slices of such, None and Ellipsis.
     """
     if known.turns >= _MOST_TURNS:
         return None
     found = known.recall(key)
-    if found is None:
-        found = _found(g, items)
-        if found is not None:
-            known.keep(key, found)
+    if found is None and (steps := _steps(g, items)) is not None:
+        for operator, attributes in steps:
+            made = operator.infer((g,), attributes)
+            assert isinstance(made, Geometry)
+            g = made
+        found = known.keep(key, (g, steps))
     return found
 
 
-def _found(g: Geometry, items: tuple[Any, ...]) -> Steps | None:
+def _steps(g: Geometry, items: tuple[Any, ...]) -> Steps | None:
     select, cut, unsqueeze, alias = makers
     steps: list[tuple[Operator, tuple[Any, ...]]] = []
     left = g.ndim - len(items) + items.count(None) + items.count(Ellipsis)
@@ -69,3 +74,6 @@ def _found(g: Geometry, items: tuple[Any, ...]) -> Steps | None:
             place += 1
             dim += 1
     return tuple(steps) or ((alias, ()),)
+
+
+viewing.update(known_view=known_view, known=known, find_out=find_out)

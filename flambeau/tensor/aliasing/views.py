@@ -20,6 +20,7 @@ from ...graph.operator import Operator
 from ...graph.recent import Recent
 from ..batching import BatchedTensor, rules
 from ..recording.history import attach_one
+from ..recording.record import viewing
 from ..tape import INFERENCE, hooks_of, state
 from ..tensor import Tensor
 
@@ -92,6 +93,9 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
         if x._requires_grad or (base is not None and base._requires_grad and counter is not INFERENCE):
             attach_one(signature, x, out)
     return out
+
+
+viewing.update(view=view, signatures=signatures)
 
 
 def is_plain(x: Tensor) -> bool:

@@ -39,8 +39,6 @@ from ....graph import pending
 from ....graph.node import Node
 from ....graph.site import is_library_file, user_frame
 from ....graph.storage import Storage
-from ...aliasing import subscripts
-from ...aliasing import views as viewing
 from ...tape import INFERENCE, next_sequence, state
 from ...tensor import Tensor
 from ..history import NO_GRADIENT, attach
@@ -84,8 +82,8 @@ def native_ways() -> dict[Any, Any]:
     found = {vars(record)[name]: method(name, functions[name], WITH_KEYWORDS).of(memory)
              for name in ("record", *[name for name, *_ in _WAYS])}
     found[record.record_numbers] = found[record.record]     # they take the same
-    others = [viewing.view, attach, *[subscripts.known_view][:slice_layout_is_known()]]
-    for function in others:
+    others = ["view", *["known_view"][:slice_layout_is_known()]]
+    for function in (attach, *[record.viewing[name] for name in others]):
         name = function.__name__
         found[function] = method(name, functions[name], WITH_KEYWORDS).of(memory)
     return found
@@ -98,7 +96,7 @@ _PACKAGE = __name__.partition(".")[0]
 def table() -> Any:
     """What native code has of Python; of ``record`` and its short ways, what is not native."""
     counted: Any = next_sequence
-    kinds = [*record.plain_classes, Tensor, Tensor]
+    kinds, viewing = [*record.plain_classes, Tensor, Tensor], record.viewing
     given: dict[int, Any] = {
         of.NONE: None, of.TRUE: True, of.FALSE: False, of.EMPTY: (), of.ZERO: 0, of.ONE: 1,
         of.BOOL_TYPE: bool, of.INT_TYPE: int, of.FLOAT_TYPE: float, of.COMPLEX_TYPE: complex,
@@ -111,8 +109,8 @@ def table() -> Any:
         of.SEQUENCE: counted.__self__, of.FRAME: sys._getframe, of.USER_FRAME: user_frame,
         of.CHECK_BUDGET: record.check_budget, of.ATTACH: attach, of.PARTS_OF: parts_of,
         of.RECORD: record.record, of.GRAD: "_grad", of.HOOKS: "_hooks", of.MULTIPLE: "_multiple",
-        of.VIEW: viewing.view, of.VIEWS: viewing.signatures, of.SUBSCRIPTS: subscripts.known,
-        of.STEPS_OF: subscripts.steps_of, of.SLICE_TYPE: slice, of.ELLIPSIS: Ellipsis, of.AT_ONCE: "at_once",
+        of.VIEW: viewing["view"], of.VIEWS: viewing["signatures"], of.SUBSCRIPTS: viewing["known"],
+        of.FIND_OUT: viewing["find_out"], of.SLICE_TYPE: slice, of.ELLIPSIS: Ellipsis, of.AT_ONCE: "at_once",
         **{at: vars(record)[name] for name, at, *_ in _WAYS},
     }
     found = for_ever(table_of(for_ever(given), {**FUNCTIONS, of.NEW_TENSOR: "PyType_GetSlot"}))
@@ -380,8 +378,9 @@ def entries(fields: Slots) -> str:
     for name, instead, count, attributed in _WAYS:
         _way(module, fields, recorded, name, instead, count, attributed)
     _general(module, fields, recorded)
-    made_view = views.made(module, fields, wants, taped)
+    is_viewed, shown = views.fits(module, fields), views.shown(module, fields)
+    made_view = views.made(module, fields, wants, taped, is_viewed, shown)
     views.view(module, fields, made_view)
-    known_view(module, fields, made_view)
+    known_view(module, fields, wants, is_viewed, shown, made_view)
     views.attach(module, fields, wants, attached)
     return module.text()

@@ -1,6 +1,6 @@
 """Native code that makes the views of ``x[1, :, None]``: what integers, slices, None and Ellipsis stand for.
 
-Which view operators a key stands for is known of geometries and keys that came before; it is found out in
+What view a key stands for is known of geometries and keys that came before; it is found out in
 Python (``aliasing.subscripts``).
 """
 
@@ -89,10 +89,12 @@ def _key(module: Module, fields: Slots) -> Function:
     return f
 
 
-def _steps(module: Module, fields: Slots) -> Function:
-    """The view operators and their attributes, a new reference; null where Python has raised an error."""
+def _known(module: Module, fields: Slots) -> Function:
+    """What is known of a key (``aliasing.subscripts``), or ``None``, a new reference; null where Python has
+    raised an error.
+    """
     key_of = _key(module, fields)
-    with module.helper("steps_of", [("ptr", "%memory"), ("ptr", "%x"), ("ptr", "%items")], "ptr") as f:
+    with module.helper("what_is_known", [("ptr", "%memory"), ("ptr", "%x"), ("ptr", "%items")], "ptr") as f:
         c = RecordingCode(f, fields)
         none = c.object(of.NONE)
         key = str(f.run(key_of, "%memory", "%x", "%items"))
@@ -108,15 +110,38 @@ def _steps(module: Module, fields: Slots) -> Function:
         f.slots.append("  %asked = alloca [3 x ptr]")
         for k, part in enumerate((key, c.field("%x", "Handle._geometry"), "%items")):
             f.write("ptr", part, f.at("%asked", k, "ptr"), 8)
-        made = c.call(of.CALL, f"ptr {c.object(of.STEPS_OF)}, ptr %asked, i64 3, ptr null")
+        made = c.call(of.CALL, f"ptr {c.object(of.FIND_OUT)}, ptr %asked, i64 3, ptr null")
         c.tell(of.LET_GO, key)
         f.give(made)
     return f
 
 
-def known_view(module: Module, fields: Slots, made_view: Function) -> None:
+def _step_by_step(module: Module, fields: Slots, made_view: Function) -> Function:
+    """The view that steps give, each of which has a history of its own; null where there is an error."""
+    with module.helper("step_by_step", [("ptr", "%memory"), ("ptr", "%x"), ("ptr", "%steps")], "ptr") as f:
+        c = RecordingCode(f, fields)
+        c.tell(of.HOLD, "%x")
+        out = f.variable("ptr", "%x")
+        f.slots.append("  %given_view = alloca [3 x ptr]")
+        with f.loop(0, c.size("%steps")) as i:
+            step, before = c.item(f.at("%steps", TUPLE_AT, "i8"), i), out.get()
+            operator, attributes = [c.get(step, TUPLE_AT + 8 * k) for k in range(2)]
+            made = f.variable("ptr", str(f.run(made_view, "%memory", operator, before, attributes)))
+            with f.when(c.same(made.get(), c.object(of.NONE))):
+                for k, part in enumerate((operator, before, attributes)):
+                    f.write("ptr", part, f.at("%given_view", k, "ptr"), 8)
+                made.set(c.call(of.CALL, f"ptr {c.object(of.VIEW)}, ptr %given_view, i64 3, ptr null"))
+            c.tell(of.LET_GO, before)
+            c.need(made.get())
+            out.set(made.get())
+        f.give(out.get())
+    return f
+
+
+def known_view(module: Module, fields: Slots, wants: Function, is_viewed: Function, shown: Function,
+               made_view: Function) -> None:
     """``known_view``: a tensor and a tuple of what its subscript has; None where Python is to read it."""
-    steps_of = _steps(module, fields)
+    known, step_by_step = _known(module, fields), _step_by_step(module, fields, made_view)
     with module.function("known_view", PARAMETERS, "ptr") as f:
         memory = f.read("ptr", f.at("%self", DATA_AT, "i8"), 8)
         c = RecordingCode(f, fields, memory=memory)
@@ -128,29 +153,24 @@ def known_view(module: Module, fields: Slots, made_view: Function) -> None:
                 f.give(none)
         leave_unless(c.both(c.equal("%count", 2), c.missing("%names"), c.is_on()))
         x, items = c.item("%given", 0), c.item("%given", 1)
-        leave_unless(c.both(c.is_tensor(x), f.compare("sle", c.get(items, SIZE_AT, "i64"), _MOST)))
+        leave_unless(f.compare("sle", c.get(items, SIZE_AT, "i64"), _MOST))
+        leave_unless(c.equal(str(f.run(is_viewed, memory, x)), 1))
         members = c.call(of.ATTRIBUTE, f"ptr {c.object(of.STATE)}, ptr {c.object(of.MEMBERS)}")
         c.need(members)
-        apart = c.same(c.find(members, of.AT_ONCE, of.NONE), none)
+        alone = c.same(c.find(members, of.AT_ONCE, of.NONE), none)
+        enabled = c.same(c.find(members, of.ENABLED, of.TRUE), c.object(of.TRUE))
         c.tell(of.LET_GO, members)
-        leave_unless(apart)
-        steps = str(f.run(steps_of, memory, x, items))
-        c.need(steps)
-        with f.when(c.same(steps, none)):
-            f.give(steps)
-        c.tell(of.HOLD, x)
-        out = f.variable("ptr", x)
-        f.slots.append("  %given_view = alloca [3 x ptr]")
-        with f.loop(0, c.size(steps)) as i:
-            step, before = c.item(f.at(steps, TUPLE_AT, "i8"), i), out.get()
-            operator, attributes = [c.get(step, TUPLE_AT + 8 * k) for k in range(2)]
-            made = f.variable("ptr", str(f.run(made_view, memory, operator, before, attributes)))
-            with f.when(c.same(made.get(), none)):
-                for k, part in enumerate((operator, before, attributes)):
-                    f.write("ptr", part, f.at("%given_view", k, "ptr"), 8)
-                made.set(c.call(of.CALL, f"ptr {c.object(of.VIEW)}, ptr %given_view, i64 3, ptr null"))
-            c.tell(of.LET_GO, before)
-            c.need(made.get(), steps)
-            out.set(made.get())
-        c.tell(of.LET_GO, steps)
+        leave_unless(alone)
+        found = str(f.run(known, memory, x, items))
+        c.need(found)
+        with f.when(c.same(found, none)):
+            f.give(found)
+        geometry, steps = [c.get(found, TUPLE_AT + 8 * k) for k in range(2)]
+        out = f.variable("ptr", "null")
+        has_history = c.both(enabled, c.equal(str(f.run(wants, memory, x)), 1))
+        with f.when(has_history):
+            out.set(str(f.run(step_by_step, memory, x, steps)))
+        with f.otherwise(has_history):
+            out.set(str(f.run(shown, memory, x, geometry, f.choose(enabled, "ptr", steps, "null"))))
+        c.tell(of.LET_GO, found)
         f.give(out.get())

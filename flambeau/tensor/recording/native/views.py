@@ -11,15 +11,14 @@ from .code import Python as of
 _WIDEST = 62        # operands, a bit each
 
 
-def _signature(module: Module, fields: Slots) -> Function:
-    """The signature of a view; null, without an error, where Python is to make it."""
-    with module.helper("signature_of_view", [("ptr", "%memory"), ("ptr", "%operator"), ("ptr", "%x"),
-                                             ("ptr", "%attributes")], "ptr") as f:
+def fits(module: Module, fields: Slots) -> Function:
+    """1 if views of a tensor are made here, else 0."""
+    with module.helper("is_viewed", [("ptr", "%memory"), ("ptr", "%x")], "i64") as f:
         c = RecordingCode(f, fields)
 
         def refuse_unless(condition: str) -> None:
             with f.otherwise(condition):
-                f.give("null")
+                f.give(0)
         refuse_unless(c.is_tensor("%x"))
         storage, counter = c.field("%x", "Handle._storage"), c.field("%x", "Handle._counter")
         refuse_unless(c.same(c.get(storage, TYPE_AT), c.object(of.STORAGE)))
@@ -28,9 +27,18 @@ def _signature(module: Module, fields: Slots) -> Function:
             several = c.call(of.ATTRIBUTE, f"ptr %x, ptr {c.object(of.MULTIPLE)}")
             with f.when(c.missing(several)):
                 c.forget()
-                f.give("null")
+                f.give(0)
             c.tell(of.LET_GO, several)
             refuse_unless(c.same(several, c.object(of.FALSE)))
+        f.give(1)
+    return f
+
+
+def _signature(module: Module, fields: Slots) -> Function:
+    """The signature of a view; null, without an error, where Python is to make it."""
+    with module.helper("signature_of_view", [("ptr", "%memory"), ("ptr", "%operator"), ("ptr", "%x"),
+                                             ("ptr", "%attributes")], "ptr") as f:
+        c = RecordingCode(f, fields)
         key = c.call(of.NEW_TUPLE, "i64 3")
         with f.when(c.missing(key)):
             c.forget()
@@ -45,70 +53,85 @@ def _signature(module: Module, fields: Slots) -> Function:
     return f
 
 
-def _making(module: Module, fields: Slots) -> Function:
-    """How a view is made again: of its base, or of a view that can be; null where Python raised an error."""
-    with module.helper("making", [("ptr", "%memory"), ("ptr", "%operator"), ("ptr", "%x"),
-                                  ("ptr", "%attributes")], "ptr") as f:
+def shown(module: Module, fields: Slots) -> Function:
+    """A view of this geometry, without a history, and how it is made again: ``steps``, or null; null where
+    Python has raised an error.
+    """
+    with module.helper("shown", [("ptr", "%memory"), ("ptr", "%x"), ("ptr", "%geometry"), ("ptr", "%steps")],
+                       "ptr") as f:
         c = RecordingCode(f, fields)
-        is_first = c.same(c.field("%x", "Handle._base"), c.object(of.NONE))
-        before = f.variable("ptr", c.object(of.NONE))
-        with f.otherwise(is_first):
-            before.set(c.field("%x", "Handle._view"))
-            with f.when(c.same(before.get(), c.object(of.NONE))):
-                c.tell(of.HOLD, before.get())
-                f.give(before.get())
+        none, base = c.object(of.NONE), c.field("%x", "Handle._base")
+        storage, counter = c.field("%x", "Handle._storage"), c.field("%x", "Handle._counter")
+        is_first = c.same(base, none)
+        out = c.call(of.NEW_TENSOR, f"ptr {c.object(of.TENSOR)}, ptr {c.object(of.EMPTY)}, ptr null")
+        c.need(out)
+        version = f.choose(c.same(counter, none), "ptr", c.field(storage, "Storage.version"),
+                           c.object(of.ZERO))
+        for name, value in (
+                ("_storage", storage), ("_geometry", "%geometry"), ("_requires_grad", c.object(of.FALSE)),
+                ("_grad_fn", none), ("_counter", counter), ("_base", f.choose(is_first, "ptr", "%x", base)),
+                ("_base_version", version)):
+            c.share(out, f"Handle.{name}", value)
+        how = f.variable("ptr", "%steps")
+        with f.when(c.missing("%steps")):
+            how.set(none)
+        with f.otherwise(c.either(c.missing("%steps"), is_first)):
+            before = c.field("%x", "Handle._view")
+            with f.when(c.same(before, none)):      # who does not know how x is made
+                how.set(none)
+            with f.otherwise(c.same(before, none)):
+                both = c.call(of.NEW_LIST, "i64 2")
+                c.need(both, out)
+                for k, part in enumerate((before, "%steps")):
+                    c.tell(of.HOLD, part)
+                    f.write("ptr", part, f.at(c.get(both, ITEMS_AT), k, "ptr"), 8)
+                c.set(out, "Handle._view", both)
+                f.give(out)
+        c.share(out, "Handle._view", how.get())
+        f.give(out)
+    return f
+
+
+def _step(module: Module, fields: Slots) -> Function:
+    """One operator and its attributes, as views remember what made them."""
+    with module.helper("step", [("ptr", "%memory"), ("ptr", "%operator"), ("ptr", "%attributes")],
+                       "ptr") as f:
+        c = RecordingCode(f, fields)
         step = c.call(of.NEW_TUPLE, "i64 2")
         c.need(step)
         c.put(step, 0, "%operator")
         c.put(step, 1, "%attributes")
-        how = c.call(of.NEW_TUPLE, "i64 1")
-        c.need(how, step)
-        f.write("ptr", step, f.at(how, TUPLE_AT, "i8"), 8)
-        with f.when(is_first):
-            f.give(how)
-        both = c.call(of.NEW_LIST, "i64 2")
-        c.need(both, how)
-        items = c.get(both, ITEMS_AT)
-        c.tell(of.HOLD, before.get())
-        for k, part in enumerate((before.get(), how)):
-            f.write("ptr", part, f.at(items, k, "ptr"), 8)
-        f.give(both)
+        steps = c.call(of.NEW_TUPLE, "i64 1")
+        c.need(steps, step)
+        f.write("ptr", step, f.at(steps, TUPLE_AT, "i8"), 8)
+        f.give(steps)
     return f
 
 
-def made(module: Module, fields: Slots, wants: Function, taped: Function) -> Function:
+def made(module: Module, fields: Slots, wants: Function, taped: Function, is_viewed: Function,
+         shown: Function) -> Function:
     """A view; ``None``, not a reference, where nothing was done."""
-    signature_of, making_of = _signature(module, fields), _making(module, fields)
+    signature_of, step_of = _signature(module, fields), _step(module, fields)
     with module.helper("made_view", [("ptr", "%memory"), ("ptr", "%operator"), ("ptr", "%x"),
                                      ("ptr", "%attributes")], "ptr") as f:
         c = RecordingCode(f, fields)
-        given = ("%memory", "%operator", "%x", "%attributes")
-        signature = str(f.run(signature_of, *given))
-        none = c.object(of.NONE)
+        with f.when(c.equal(str(f.run(is_viewed, "%memory", "%x")), 0)):
+            f.give(c.object(of.NONE))
+        signature = str(f.run(signature_of, "%memory", "%operator", "%x", "%attributes"))
         with f.when(c.missing(signature)):
-            f.give(none)
+            f.give(c.object(of.NONE))
+        geometry = c.get(c.field(signature, "Signature.outputs"), TUPLE_AT)
         members = c.call(of.ATTRIBUTE, f"ptr {c.object(of.STATE)}, ptr {c.object(of.MEMBERS)}")
         c.need(members)
         enabled = c.same(c.find(members, of.ENABLED, of.TRUE), c.object(of.TRUE))
         c.tell(of.LET_GO, members)
-        out = c.call(of.NEW_TENSOR, f"ptr {c.object(of.TENSOR)}, ptr {c.object(of.EMPTY)}, ptr null")
-        c.need(out)
-        storage, counter = c.field("%x", "Handle._storage"), c.field("%x", "Handle._counter")
-        base = c.field("%x", "Handle._base")
-        counted = c.same(counter, none)
-        version = f.choose(counted, "ptr", c.field(storage, "Storage.version"), c.object(of.ZERO))
-        geometry = c.get(c.field(signature, "Signature.outputs"), TUPLE_AT)
-        for name, value in (
-                ("_storage", storage), ("_geometry", geometry),
-                ("_requires_grad", c.object(of.FALSE)), ("_grad_fn", none), ("_counter", counter),
-                ("_base", f.choose(c.same(base, none), "ptr", "%x", base)), ("_base_version", version)):
-            c.share(out, f"Handle.{name}", value)
         with f.otherwise(enabled):
-            c.share(out, "Handle._view", none)
-            f.give(out)
-        how = str(f.run(making_of, *given))
-        c.need(how, out)
-        c.set(out, "Handle._view", how)
+            f.give(str(f.run(shown, "%memory", "%x", geometry, "null")))
+        steps = str(f.run(step_of, "%memory", "%operator", "%attributes"))
+        c.need(steps)
+        out = str(f.run(shown, "%memory", "%x", geometry, steps))
+        c.tell(of.LET_GO, steps)
+        c.need(out)
         with f.when(c.equal(str(f.run(wants, "%memory", "%x")), 1)):
             f.slots.append("  %one = alloca ptr")
             f.write("ptr", "%x", "%one", 8)
@@ -125,8 +148,8 @@ def view(module: Module, fields: Slots, made: Function) -> None:
     with module.function("view", PARAMETERS, "ptr") as f:
         memory = f.read("ptr", f.at("%self", DATA_AT, "i8"), 8)
         c = RecordingCode(f, fields, memory=memory)
-        fits = c.either(c.equal("%count", 2), c.equal("%count", 3))
-        with f.when(c.both(fits, c.missing("%names"), c.is_on())):
+        few = c.either(c.equal("%count", 2), c.equal("%count", 3))
+        with f.when(c.both(few, c.missing("%names"), c.is_on())):
             attributes = f.variable("ptr", c.object(of.EMPTY))
             with f.when(c.equal("%count", 3)):
                 attributes.set(c.item("%given", 2))
@@ -157,8 +180,8 @@ def attach(module: Module, fields: Slots, wants: Function, attached: Function) -
         c = RecordingCode(f, fields, memory=memory)
         with f.when(c.both(c.equal("%count", 4), c.missing("%names"), c.is_on())):
             operands, outs = c.item("%given", 2), c.item("%given", 3)
-            fits = c.both(*[c.same(c.get(x, TYPE_AT), c.object(of.TUPLE_TYPE)) for x in (operands, outs)])
-            with f.when(c.both(fits, f.compare("sle", c.size(operands), _WIDEST))):
+            tuples = c.both(*[c.same(c.get(x, TYPE_AT), c.object(of.TUPLE_TYPE)) for x in (operands, outs)])
+            with f.when(c.both(tuples, f.compare("sle", c.size(operands), _WIDEST))):
                 members = c.call(of.ATTRIBUTE, f"ptr {c.object(of.STATE)}, ptr {c.object(of.MEMBERS)}")
                 c.need(members)
                 watched = c.same(c.find(members, of.WATCHED, of.FALSE), c.object(of.TRUE))
