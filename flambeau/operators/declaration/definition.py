@@ -265,7 +265,7 @@ def pointwise(*namespaces: str, name: str | None = None, promotes: str = "same",
         function.operator = op
         function.derivative = op.derivative
         api(*(namespaces or ("torch", "Tensor")), aliases=aliases, judge=judge,
-            inplace="pointwise" if inplace and len(op.parameters) > 1 else inplace)(function)
+            inplace="pointwise" if inplace and len(op.parameters) > 1 else inplace, writes=op)(function)
         return function
     return declare
 

@@ -11,7 +11,9 @@ from inspect import unwrap
 from types import FunctionType
 from typing import Any, Literal, TypeVar
 
+from ...graph.operator import Operator
 from ...tensor import Tensor, assign, check_writable, methods
+from ...tensor.aliasing.inplace import write_whole
 from ...tensor.aliasing.overlap import require_apart
 from ...tensor.overrides import begin_asking, dispatching, first_seen, on_first_override, unasked
 from ...tensor.recording import casting
@@ -36,12 +38,14 @@ NAMESPACES: dict[str, dict[str, Callable[..., Any]]] = {
 def api(*namespaces: str, out: bool | Out = False, inplace: Inplace = False, aliases: tuple[str, ...] = (),
         name: str | None = None, judge: Judge = "late", as_is: tuple[str, ...] = (),
         quick: Callable[..., Any] | None = None,
-        shorten: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None) -> Callable[[F], F]:
+        shorten: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None,
+        writes: Operator | None = None) -> Callable[[F], F]:
     """Publish a function in ``namespaces``.
 
     ``out``: the functions (not the methods) take ``out=``, of any type or as ``Out`` asks. ``inplace``:
     Tensor gets the method ``name_`` as well (see ``Inplace``), and so does ``torch``. ``aliases`` are further
     names in the same namespaces.
+    ``writes``: the operator that the method is, where it is given tensors and numbers without keywords.
     ``judge``: when wrong arguments are found (see ``Judge``); aliases of a function that is not judged are.
     ``as_is``: parameters that no other keyword stands for (see ``with_keywords``).
     ``quick``: what is asked first, given arguments without keywords; None where there is more to a call.
@@ -69,7 +73,7 @@ def api(*namespaces: str, out: bool | Out = False, inplace: Inplace = False, ali
                 inner = with_keywords(function, public_name, namespaces, out=None, as_is=as_is)
                 for namespace in ("Tensor", "torch")[:1 + ("torch" in namespaces)]:
                     judged = strict(inner, namespace, each + "_", False) if judge == "first" else inner
-                    written = in_place(judged, each + "_", namespace, inplace)
+                    written = in_place(judged, each + "_", namespace, inplace, writes)
                     if public_name in casting.OPERATORS:
                         written = casting.uncast(written)
                     NAMESPACES[namespace][each + "_"] = written
@@ -195,9 +199,14 @@ on_first_override.append(_dispatch_everything)
 
 
 def in_place(function: Callable[..., Any], name: str, namespace: str = "Tensor",
-             kind: Inplace = True) -> Callable[..., Any]:
-    """The in-place method of a function: its result is written to ``self`` (see ``Inplace``)."""
+             kind: Inplace = True, operator: Operator | None = None) -> Callable[..., Any]:
+    """The in-place method of a function: its result is written to ``self`` (see ``Inplace``).
+
+    ``operator``: see ``writes`` of ``api``.
+    """
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if operator is not None and not kwargs and write_whole(operator, self, (self, *args)):
+            return self
         try:
             result = function(self, *args, **kwargs)
         except FAILURES as error:

@@ -8,13 +8,13 @@ import numpy as np
 
 from ...graph.geometry import Geometry, dense_like
 from ...tensor import Tensor, assign, check_writable, record, view
-from ...tensor.aliasing.inplace import FEW, write_number, write_part, writes_few
+from ...tensor.aliasing.inplace import FEW, write_number, write_part, write_whole, writes_few
 from ...tensor.aliasing.overlap import require_apart
 from ...tensor.construct import from_array
 from ...tensor.samples.known import from_value
 from ...tensor.warned import warn, warn_once
 from ..calls.number_range import check_number, number_for
-from ..creation.creation import filled
+from ..creation.creation import FULL, filled
 from ..declaration.definition import broadcast_shapes, operator
 from ..declaration.registry import api
 from ..shapes.expanding import EXPAND
@@ -153,6 +153,8 @@ def fill_subscript(x: Tensor, value: Any) -> None:
 
 def _fill(x: Tensor, value: Any, name: str) -> Tensor:
     g = x._geometry
+    if write_whole(FULL, x, (value,), (g,)):
+        return x
     if 0 in g.strides and (repeated := repeated_dims(x)):
         _fill(once(x, repeated), value, name)
         return x

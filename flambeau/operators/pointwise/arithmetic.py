@@ -121,7 +121,7 @@ for _op in (SUB, RSUB, RSUB_TENSOR, SUB_SCALED):
     _refuse_bool_operands(_op)
 
 
-@api("torch", "Tensor", out=True, inplace="pointwise", judge="never")
+@api("torch", "Tensor", out=True, inplace="pointwise", judge="never", writes=ADD)
 def add(input: Any, other: Any, *older: Any, alpha: Any = 1) -> Tensor:
     """``input + alpha * other``, broadcast.
 
@@ -147,7 +147,7 @@ def add(input: Any, other: Any, *older: Any, alpha: Any = 1) -> Tensor:
     return record(ADD_SCALED, (input, other, alpha))
 
 
-@api("torch", "Tensor", out=True, inplace="pointwise", aliases=("subtract",), judge="never")
+@api("torch", "Tensor", out=True, inplace="pointwise", aliases=("subtract",), judge="never", writes=SUB)
 def sub(input: Any, other: Any, *older: Any, alpha: Any = 1) -> Tensor:
     """``input - alpha * other``, broadcast.
 

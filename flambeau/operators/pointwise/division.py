@@ -154,7 +154,8 @@ def _divided(op: Operator, input: Any, other: Any) -> Tensor:
     return result
 
 
-@api("torch", "Tensor", out=True, inplace="pointwise", aliases=("divide",), judge="never")
+@api("torch", "Tensor", out=True, inplace="pointwise", aliases=("divide",), judge="never",
+     writes=TRUE_DIVIDE)
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """``input / other``; ``rounding_mode`` "floor" or "trunc" rounds the quotient (and keeps integers).
 

@@ -9,6 +9,7 @@ from typing import Any
 from ... import dtypes
 from ...graph.operator import Operator
 from ...tensor import Tensor, assign, record, record_pair, record_scaled
+from ...tensor.aliasing.inplace import write_whole
 from ...tensor.aliasing.overlap import require_apart
 from ...tensor.construct import tensor
 from ...tensor.overrides import first_seen
@@ -61,6 +62,8 @@ def _reflected(op: Operator, name: str) -> Callable[[Any, Any], Any]:
 def _in_place(op: Operator, name: str, announced: str) -> Callable[[Any, Any], Any]:
     """``self op= other``."""
     def method(self: Any, other: Any) -> Any:
+        if write_whole(op, self, (self, other)):
+            return self
         if not isinstance(other, Tensor) and other.__class__ not in NUMBERS:
             value = _value(other)
             if value is None:

@@ -26,7 +26,7 @@ from ...graph.storage import Storage
 from ..attributes import blank
 from ..batching import any_batched, levels, rules
 from ..recording.history import detached, edge, save
-from ..recording.record import interceptors, record_one, record_pair, record_value
+from ..recording.record import aliasing, interceptors, record_one, record_pair, record_value
 from ..tape import INFERENCE, PATIENCE, GradFn, SavedTensor, TapeKind, TapePlan, hooks_of, state
 from ..tensor import Tensor
 from .views import ambiguous_write, making_of, replay
@@ -142,17 +142,36 @@ def _is_past_history(x: Tensor, result: Tensor) -> bool:
     return True
 
 
+def write_whole(operator: Operator, x: Tensor, operands: tuple[Any, ...],
+                attributes: tuple[Any, ...] = ()) -> bool:
+    """Let x, a whole tensor without a history, take what an operator gives. False: nothing was done; so it is
+    always without native code (Note: native recording).
+    """
+    return False
+
+
+aliasing.update(write_whole=write_whole)
+
+
 def assign(x: Tensor, result: Tensor, name: str) -> Tensor:
     """Let x take the values (and the history) of ``result``; returns x."""
     if levels and any_batched((x, result)):
         return rules.assign(x, result, name)
-    taping = state.enabled
+    taping, geometry = state.enabled, x._geometry
+    if result._geometry is geometry and x._counter is None and x._base is None \
+            and not (taping and (x._requires_grad or result.requires_grad)):
+        storage, held = x._storage, result._storage
+        if storage.__class__ is Storage and held.__class__ is Storage and storage.geometry is geometry \
+                and held.geometry is geometry and not storage.exposed and not held.exposed:
+            storage.version += 1
+            storage.node = held.node
+            return x
     if taping or (x._counter is INFERENCE and not state.inference):
         check_writable(x)
         taping = taping and not _is_past_history(x, result)
     if taping and result._grad_fn is not None:
         _keep_original(x, result._grad_fn)
-    geometry, given = x._geometry, result._geometry
+    given = result._geometry
     if given.dtype is not geometry.dtype or given.shape != geometry.shape:
         result = _fitting(result, geometry, name)
     base = x._base

@@ -10,7 +10,7 @@ from typing import Any
 from ...graph.geometry import TABLE, Geometry
 from ...graph.operator import Operator
 from ...graph.recent import Recent
-from ..recording.record import viewing
+from ..recording.record import aliasing
 from ..tensor import Tensor
 
 Steps = tuple[tuple[Operator, tuple[Any, ...]], ...]
@@ -76,4 +76,4 @@ def _steps(g: Geometry, items: tuple[Any, ...]) -> Steps | None:
     return tuple(steps) or ((alias, ()),)
 
 
-viewing.update(known_view=known_view, known=known, find_out=find_out)
+aliasing.update(known_view=known_view, known=known, find_out=find_out)

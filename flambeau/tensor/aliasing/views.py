@@ -20,7 +20,7 @@ from ...graph.operator import Operator
 from ...graph.recent import Recent
 from ..batching import BatchedTensor, rules
 from ..recording.history import attach_one
-from ..recording.record import viewing
+from ..recording.record import aliasing
 from ..tape import INFERENCE, hooks_of, state
 from ..tensor import Tensor
 
@@ -95,7 +95,7 @@ def view(operator: Operator, x: Tensor, attributes: tuple[Any, ...] = ()) -> Ten
     return out
 
 
-viewing.update(view=view, signatures=signatures)
+aliasing.update(view=view, signatures=signatures)
 
 
 def is_plain(x: Tensor) -> bool:

@@ -50,7 +50,7 @@ ABSENT = object()           # in the place of a second operand
 plain_classes: list[type] = []
 derived: list[type] = []    # the class of storages that are made of others (Note: turned storages)
 switch: Any = np.ones(1, np.int64)
-viewing: dict[str, Any] = {}    # who makes views, and what is known of them, by name (set in ``aliasing``)
+aliasing: dict[str, Any] = {}   # who makes and writes views, and what is known of them (set where they are)
 
 
 def intercept(with_them: list[Any]) -> None:

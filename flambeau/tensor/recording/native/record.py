@@ -2,9 +2,9 @@
 
 Note: native recording. A program that trains spends most of a short step's time recording it. Once a graph
 has come back, native code takes the place of ``record``, ``record_one``, ``record_pair``, ``record_scaled``
-and ``record_three``, and of ``view`` and ``attach``: for an operation whose signature is known, of tensors of
-this library's own classes that nobody outside sees, it makes the same objects in the same order. Anything
-else it hands on to the function whose place it took, before it has done anything.
+and ``record_three``, and of what makes views and writes tensors: for an operation whose signature is known,
+of tensors of this library's own classes that nobody outside sees, it makes the same objects in the same
+order. Anything else it hands on to the function whose place it took, before it has done anything.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from ....executors.native.programs.glances.glance import node_layout_is_known
 from ....executors.native.programs.runtime.objects import (
     DATA_AT,
     ITEMS_AT,
-    SIZE_AT,
     TUPLE_AT,
     TYPE_AT,
     WITH_KEYWORDS,
@@ -43,10 +42,11 @@ from ...tape import INFERENCE, next_sequence, state
 from ...tensor import Tensor
 from ..history import NO_GRADIENT, attach
 from ..signing import parts_of, signatures
-from . import history, objects, views
+from . import history, objects, taping, views
 from .code import FUNCTIONS, PARAMETERS, RecordingCode, Slots, slots
 from .code import Python as of
 from .subscripts import known_view, slice_layout_is_known
+from .writing import write_whole
 
 record: Any = import_module("..record", __package__)    # the module, whose name its function has there
 _NEW = 65                       # the number of the slot that makes an object (Py_tp_new)
@@ -82,8 +82,8 @@ def native_ways() -> dict[Any, Any]:
     found = {vars(record)[name]: method(name, functions[name], WITH_KEYWORDS).of(memory)
              for name in ("record", *[name for name, *_ in _WAYS])}
     found[record.record_numbers] = found[record.record]     # they take the same
-    others = ["view", *["known_view"][:slice_layout_is_known()]]
-    for function in (attach, *[record.viewing[name] for name in others]):
+    others = ["view", "write_whole", *["known_view"][:slice_layout_is_known()]]
+    for function in (attach, *[record.aliasing[name] for name in others]):
         name = function.__name__
         found[function] = method(name, functions[name], WITH_KEYWORDS).of(memory)
     return found
@@ -96,7 +96,7 @@ _PACKAGE = __name__.partition(".")[0]
 def table() -> Any:
     """What native code has of Python; of ``record`` and its short ways, what is not native."""
     counted: Any = next_sequence
-    kinds, viewing = [*record.plain_classes, Tensor, Tensor], record.viewing
+    kinds, aliasing = [*record.plain_classes, Tensor, Tensor], record.aliasing
     given: dict[int, Any] = {
         of.NONE: None, of.TRUE: True, of.FALSE: False, of.EMPTY: (), of.ZERO: 0, of.ONE: 1,
         of.BOOL_TYPE: bool, of.INT_TYPE: int, of.FLOAT_TYPE: float, of.COMPLEX_TYPE: complex,
@@ -109,8 +109,8 @@ def table() -> Any:
         of.SEQUENCE: counted.__self__, of.FRAME: sys._getframe, of.USER_FRAME: user_frame,
         of.CHECK_BUDGET: record.check_budget, of.ATTACH: attach, of.PARTS_OF: parts_of,
         of.RECORD: record.record, of.GRAD: "_grad", of.HOOKS: "_hooks", of.MULTIPLE: "_multiple",
-        of.VIEW: viewing["view"], of.VIEWS: viewing["signatures"], of.SUBSCRIPTS: viewing["known"],
-        of.FIND_OUT: viewing["find_out"], of.SLICE_TYPE: slice, of.ELLIPSIS: Ellipsis, of.AT_ONCE: "at_once",
+        of.VIEW: aliasing["view"], of.VIEWS: aliasing["signatures"], of.SUBSCRIPTS: aliasing["known"],
+        of.FIND_OUT: aliasing["find_out"], of.SLICE_TYPE: slice, of.ELLIPSIS: Ellipsis, of.AT_ONCE: "at_once",
         **{at: vars(record)[name] for name, at, *_ in _WAYS},
     }
     found = for_ever(table_of(for_ever(given), {**FUNCTIONS, of.NEW_TENSOR: "PyType_GetSlot"}))
@@ -165,98 +165,13 @@ def _signature(module: Module, fields: Slots) -> Function:
     return f
 
 
-def _is_taped(module: Module, fields: Slots, wants: Function) -> Function:
-    """1 if results get a history, else 0; -1 where Python has raised an error."""
-    with module.helper("is_taped", [("ptr", "%memory"), ("ptr", "%operands"), ("i64", "%count")], "i64") as f:
-        c = RecordingCode(f, fields, -1)
-        members = c.call(of.ATTRIBUTE, f"ptr {c.object(of.STATE)}, ptr {c.object(of.MEMBERS)}")
-        c.need(members)
-        enabled = c.same(c.find(members, of.ENABLED, of.TRUE), c.object(of.TRUE))
-        c.tell(of.LET_GO, members)
-        with f.when(enabled):
-            with f.loop(0, "%count") as i:
-                asks = str(f.run(wants, "%memory", c.item("%operands", i)))
-                with f.otherwise(c.equal(asks, 0)):
-                    f.give(1)
-        f.give(0)
-    return f
-
-
-def _taped(module: Module, fields: Slots, wants: Function, attach: Function) -> Function:
-    """Give results their history, or the mark of inference mode: 1, or 0 where Python has raised an error.
-
-    ``out``: the one there is, or the first of several, of which ``outs`` is the tuple, else null.
-    """
-    with module.helper("taped", [("ptr", "%memory"), ("ptr", "%operator"), ("ptr", "%signature"),
-                                 ("ptr", "%operands"), ("i64", "%count"), ("ptr", "%out"),
-                                 ("ptr", "%outs")], "i64") as f:
-        c = RecordingCode(f, fields, 0)
-        members = c.call(of.ATTRIBUTE, f"ptr {c.object(of.STATE)}, ptr {c.object(of.MEMBERS)}")
-        c.need(members)
-        enabled = c.same(c.find(members, of.ENABLED, of.TRUE), c.object(of.TRUE))
-        inferring = c.same(c.find(members, of.INFERRING, of.FALSE), c.object(of.TRUE))
-        watched = c.same(c.find(members, of.WATCHED, of.FALSE), c.object(of.TRUE))
-        c.tell(of.LET_GO, members)
-        with f.otherwise(enabled):
-            with f.when(inferring):
-                single = c.missing("%outs")
-                with f.when(single):
-                    c.tell(of.HOLD, c.object(of.INFERENCE))
-                    c.replace("%out", "Handle._counter", c.object(of.INFERENCE))
-                with f.otherwise(single):
-                    with f.loop(0, c.size("%outs")) as i:
-                        c.tell(of.HOLD, c.object(of.INFERENCE))
-                        c.replace(c.item(f.at("%outs", TUPLE_AT, "i8"), i), "Handle._counter",
-                                  c.object(of.INFERENCE))
-            f.give(1)
-        wanted = history.wanted(c, wants, "%operands", "%count")
-        with f.when(c.equal(wanted, 0)):
-            f.give(1)
-        with f.otherwise(watched):
-            f.slots.append("  %alone = alloca ptr")
-            f.write("ptr", "%out", "%alone", 8)
-            several = f.emit("icmp ne ptr %outs, null")
-            results = f.choose(several, "ptr", f.at("%outs", TUPLE_AT, "i8"), "%alone")
-            done = str(f.run(attach, "%memory", "%signature", "%operands", "%count", wanted, results))
-            with f.when(f.compare("slt", done, history.UNUSUAL)):
-                f.give(0)
-            with f.when(c.equal(done, history.DONE)):
-                f.give(1)
-            c.forget()
-        given = c.call(of.NEW_TUPLE, "i64 %count")
-        c.need(given)
-        with f.loop(0, "%count") as i:
-            x = c.item("%operands", i)
-            c.tell(of.HOLD, x)
-            f.write("ptr", x, f.at(f.at(given, i, "ptr"), TUPLE_AT, "i8"), 8)
-        outs, alone = f.variable("ptr", "%outs"), c.missing("%outs")
-        with f.when(alone):
-            outs.set(c.call(of.NEW_TUPLE, "i64 1"))
-            c.need(outs.get(), given)
-            c.tell(of.HOLD, "%out")
-            f.write("ptr", "%out", f.at(outs.get(), TUPLE_AT, "i8"), 8)
-        with f.otherwise(alone):
-            c.tell(of.HOLD, "%outs")
-        both = given, outs.get()
-        f.slots.append("  %given = alloca [4 x ptr]")
-        for k, x in enumerate(("%operator", "%signature", *both)):
-            f.write("ptr", x, f.at("%given", k, "ptr"), 8)
-        said = c.call(of.CALL, f"ptr {c.object(of.ATTACH)}, ptr %given, i64 4, ptr null")
-        for one in both:
-            c.tell(of.LET_GO, one)
-        c.need(said)
-        c.tell(of.LET_GO, said)
-        f.give(1)
-    return f
-
-
-def _recorded(module: Module, fields: Slots, wants: Function, taped: Function) -> Function:
+def _recorded(module: Module, fields: Slots, wants: Function, taped: Function, signature_of: Function,
+              node_of: Function, checked: Function) -> Function:
     """The result of an operation, or a tuple of them; ``None``, not a reference, where nothing was done.
 
     ``enough``: of several results without a history, how many are made.
     """
-    signature_of, is_taped = _signature(module, fields), _is_taped(module, fields, wants)
-    node_of = objects.node(module, fields, objects.site(module, fields))
+    is_taped = taping.is_taped(module, fields, wants)
     tensor_of = objects.tensor(module, fields)
     parts_of = objects.parts(module, fields, tensor_of)
     with module.helper("recorded", [("ptr", "%memory"), ("ptr", "%operator"), ("ptr", "%operands"),
@@ -304,11 +219,9 @@ def _recorded(module: Module, fields: Slots, wants: Function, taped: Function) -
         with f.when(c.equal(str(done), 0)):
             c.tell(of.LET_GO, out)
             f.give("null")
-        due = c.call(of.AS_INTEGER, f"ptr {c.field(c.object(of.SETTINGS), '_Settings.check_at')}", "i64")
-        with f.when(f.compare("sgt", c.get(pending, SIZE_AT, "i64"), due)):
-            said = c.call(of.CALL, f"ptr {c.object(of.CHECK_BUDGET)}, ptr null, i64 0, ptr null")
-            c.need(said, out)
-            c.tell(of.LET_GO, said)
+        with f.when(c.equal(str(f.run(checked, "%memory")), 0)):
+            c.tell(of.LET_GO, out)
+            f.give("null")
         f.give(out)
     return f
 
@@ -373,8 +286,10 @@ def entries(fields: Slots) -> str:
     module = Module()
     wants = history.wants(module, fields)
     attached = history.attach(module, fields, wants)
-    taped = _taped(module, fields, wants, attached)
-    recorded = _recorded(module, fields, wants, taped)
+    taped = taping.taped(module, fields, wants, attached)
+    checked, signature_of = taping.checked(module, fields), _signature(module, fields)
+    node_of = objects.node(module, fields, objects.site(module, fields))
+    recorded = _recorded(module, fields, wants, taped, signature_of, node_of, checked)
     for name, instead, count, attributed in _WAYS:
         _way(module, fields, recorded, name, instead, count, attributed)
     _general(module, fields, recorded)
@@ -383,4 +298,5 @@ def entries(fields: Slots) -> str:
     views.view(module, fields, made_view)
     known_view(module, fields, wants, is_viewed, shown, made_view)
     views.attach(module, fields, wants, attached)
+    write_whole(module, fields, wants, signature_of, node_of, checked)
     return module.text()
