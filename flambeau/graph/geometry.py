@@ -389,6 +389,11 @@ def contiguous(shape: Sequence[int], dtype: dtype, device: device = CPU) -> Geom
     return found
 
 
+def known_contiguous(shape: tuple[int, ...], dtype: dtype, device: device) -> Geometry | None:
+    """The same of integers, if it was asked for lately."""
+    return _contiguous.get((shape, dtype, device))
+
+
 def dense_like(shape: Sequence[int], template: Geometry, dtype: dtype) -> Geometry:
     """A fresh dense geometry whose dimensions lie in memory in the order of ``template``'s.
 

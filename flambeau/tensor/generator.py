@@ -182,13 +182,24 @@ def _draw(operator: Operator, generator: Generator | None, operands: tuple[Any, 
 
 def _recorded(operator: Operator, source: Generator, operands: tuple[Any, ...],
               attributes: tuple[Any, ...]) -> Tensor:
-    enabled, state.enabled = state.enabled, False
-    try:
-        values, source._state = record(operator, (source._state, *operands), attributes)
-    finally:
-        state.enabled = enabled
+    held = source._held if source._ahead is None else source._state
+    for x in operands:
+        if x.__class__ not in _NUMBERS:
+            enabled, state.enabled = state.enabled, False
+            try:
+                values, after = record(operator, (held, *operands), attributes)
+            finally:
+                state.enabled = enabled
+            break
+    else:       # nothing that could have a history
+        values, after = record(operator, (held, *operands), attributes)
+    source._held = after
+    source._ahead = None
     result: Tensor = values
     return result
+
+
+_NUMBERS = frozenset((float, int))
 
 
 _AT_ONCE = frozenset(("auto", "interpreter"))     # executors

@@ -53,7 +53,8 @@ def check_number(value: Any, dtype: dtypes.dtype) -> None:
 
 def number_for(value: Any, dtype: dtypes.dtype) -> Any:
     """A number as the elements of a tensor of this type are computed with; raises where it does not fit."""
-    if value.__class__ is int and dtype.category >= dtypes.FLOATING and -2 <= value <= 2:
+    kind = value.__class__
+    if (kind is float or kind is int) and dtype.category >= dtypes.FLOATING and -2 <= value <= 2:
         return value    # of any type
     check_number(value, dtype)
     if value.__class__ is complex and not dtype.is_complex:

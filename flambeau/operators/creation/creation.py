@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import copysign
 from typing import Any
 
 import numpy as np
 
 from ... import devices, dtypes
-from ...graph.geometry import Geometry, contiguous, intern
+from ...graph.geometry import Geometry, contiguous, intern, known_contiguous
 from ...graph.operator import Operator
 from ...layouts import strides_in
 from ...size import Size
@@ -69,23 +70,71 @@ def factory_geometry(shape: tuple[int, ...], dtype: Any, device: Any, name: str 
     return contiguous(shape, dtype or dtypes.get_default_dtype(), devices.resolve(device))
 
 
-_INTEGERS = {int}
+def usual_geometry(sizes: tuple[Any, ...], kwargs: dict[str, Any],
+                   dtype: dtypes.dtype | None = None) -> Geometry | None:
+    """What ``f(2, 3)`` and ``f((2, 3))`` make, of this type if no other is asked for; None if that is not known
+    yet, or there is more to it (Note: hot functions, in ``recording/record.py``).
+    """
+    device = devices.resolve(None)
+    if kwargs:
+        for name, value in kwargs.items():
+            if name == "dtype" and value.__class__ is dtypes.dtype:
+                dtype = value
+            elif name == "device" and (value is devices.CPU or value == "cpu"):
+                device = devices.CPU
+            elif value is not None:
+                return None
+    if len(sizes) == 1 and sizes[0].__class__ is tuple:
+        sizes = sizes[0]
+    for n in sizes:
+        if n.__class__ is not int:
+            return None
+    return None if modes else known_contiguous(sizes, dtype or dtypes.get_default_dtype(), device)
+
+
+def _filling(value: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A short way to make what is described so."""
+    def shorten(function: Callable[..., Any]) -> Callable[..., Any]:
+        def short(*sizes: Any, **kwargs: Any) -> Any:
+            if (g := usual_geometry(sizes, kwargs)) is not None:
+                return record_numbers(FULL, (value,), (g,))
+            return function(*sizes, **kwargs)
+        return short
+    return shorten
+
+
+def _filling_like(value: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A short way to make what is like a tensor whose elements lie in order."""
+    def shorten(function: Callable[..., Any]) -> Callable[..., Any]:
+        def short(*args: Any, **kwargs: Any) -> Any:
+            if not kwargs and len(args) == 1 and (x := args[0]).__class__ is Tensor:
+                g = x._geometry
+                if g.is_contiguous and not g.offset and not modes:
+                    return record_numbers(FULL, (value,), (g,))
+            return function(*args, **kwargs)
+        return short
+    return shorten
 
 
 def _are_extents(sizes: tuple[Any, ...]) -> bool:
     """Whether a factory, given these and nothing else, may make its tensor at once."""
-    return {*map(type, sizes)} == _INTEGERS and min(sizes) >= 0 and not modes
+    for n in sizes:
+        if n.__class__ is not int or n < 0:
+            return False
+    return bool(sizes) and not modes
 
 
 def _new_full(size: Any = None, value: Any = None, *more: Any) -> Tensor | None:
     """``full((2, 3), 1.5)``, mostly."""
-    if more or size.__class__ is not tuple or value.__class__ not in (int, float) or not _are_extents(size):
+    kind = value.__class__
+    if more or size.__class__ is not tuple or (kind is not float and kind is not int) \
+            or not _are_extents(size):
         return None
-    g = contiguous(size, value_dtype(value), devices.resolve(None))
-    return filled(g, number_for(value, g.dtype))
+    g = contiguous(size, dtypes.get_default_dtype() if kind is float else dtypes.int64, devices.resolve(None))
+    return record_numbers(FULL, (number_for(value, g.dtype),), (g,))
 
 
-@api("torch", out=True)
+@api("torch", out=True, shorten=_filling(0))
 def zeros(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
           requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """A tensor of zeros.
@@ -98,7 +147,7 @@ def zeros(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, 
     return filled(factory_geometry(shape, dtype, device, "zeros"), 0, requires_grad)
 
 
-@api("torch", out=True)
+@api("torch", out=True, shorten=_filling(1))
 def ones(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
          requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """A tensor of ones.
@@ -111,7 +160,16 @@ def ones(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, d
     return filled(factory_geometry(shape, dtype, device, "ones"), 1, requires_grad)
 
 
-@api("torch", out=True)
+def _unset(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for ``empty``."""
+    def short(*sizes: Any, **kwargs: Any) -> Any:
+        if (g := usual_geometry(sizes, kwargs)) is not None:
+            return unset(g)
+        return function(*sizes, **kwargs)
+    return short
+
+
+@api("torch", out=True, shorten=_unset)
 def empty(
     *sizes: Any,
     size: Any = None,
@@ -177,7 +235,7 @@ def like_geometry(
     )
 
 
-@api("torch")
+@api("torch", shorten=_filling_like(0))
 def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
                requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False) -> Tensor:
     """Zeros of a tensor's shape and type.
@@ -190,7 +248,7 @@ def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
     return made if input.__class__ is not BatchedTensor else rules.like(input, made)
 
 
-@api("torch")
+@api("torch", shorten=_filling_like(1))
 def ones_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
               requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False) -> Tensor:
     """Ones of a tensor's shape and type.

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from ...devices import CPU
 from ...graph.geometry import Geometry
-from ...tensor import Tensor
+from ...tensor import Tensor, record_numbers
 from ...tensor.batching import BatchedTensor, rules
 from ..calls.extents import sizes_of
 from ..declaration.registry import api
-from .creation import factory_geometry, filled, of_value, unset
+from .creation import FULL, factory_geometry, filled, of_value, unset, usual_geometry
 
 
 def _new_geometry(x: Tensor, sizes: tuple[Any, ...], dtype: Any, device: Any, name: str,
@@ -19,7 +21,23 @@ def _new_geometry(x: Tensor, sizes: tuple[Any, ...], dtype: Any, device: Any, na
     )
 
 
-@api("Tensor")
+_ON_CPU = {"device": CPU}
+
+
+def _filling(value: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A short way to make what sizes alone describe."""
+    def shorten(function: Callable[..., Any]) -> Callable[..., Any]:
+        def short(*args: Any, **kwargs: Any) -> Any:
+            if args and not kwargs and args[0].__class__ is Tensor:
+                g = args[0]._geometry
+                if g.device is CPU and (made := usual_geometry(args[1:], _ON_CPU, g.dtype)) is not None:
+                    return record_numbers(FULL, (value,), (made,))
+            return function(*args, **kwargs)
+        return short
+    return shorten
+
+
+@api("Tensor", shorten=_filling(0))
 def new_zeros(
     self: Tensor,
     *sizes: Any,
@@ -42,7 +60,7 @@ def new_zeros(
     return made if self.__class__ is not BatchedTensor else rules.like(self, made)
 
 
-@api("Tensor")
+@api("Tensor", shorten=_filling(1))
 def new_ones(
     self: Tensor,
     *sizes: Any,

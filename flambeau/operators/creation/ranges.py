@@ -12,6 +12,7 @@ thousand of them.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from operator import index
 from typing import Any
 
@@ -23,12 +24,11 @@ from ...graph.node import Signature
 from ...graph.operator import Operator
 from ...tensor import Tensor, record, record_numbers
 from ...tensor.batching import any_batched, levels, rules
-from ...tensor.overrides import modes
 from ...tensor.warned import warn
 from ..calls.number_range import check_number
 from ..calls.out import store
 from ..declaration.registry import api
-from .creation import leaf
+from .creation import leaf, usual_geometry
 
 
 def _arange_kernel(m: Any, start: Any, step: Any, geometry: Geometry) -> Any:
@@ -69,15 +69,17 @@ def _number(x: Any) -> Any:
     return x.item() if hasattr(x, "item") else x
 
 
-def _new_range(*bounds: Any) -> Tensor | None:
-    """``arange(3)`` and ``arange(2, 5)``, mostly."""
-    if not 1 <= len(bounds) <= 2 or {*map(type, bounds)} != {int} or modes:
-        return None
-    start, end = bounds if len(bounds) == 2 else (0, bounds[0])
-    if end < start:
-        return None
-    geometry = contiguous((end - start,), dtypes.int64, devices.resolve(None))
-    return record_numbers(ARANGE, (start, 1), (geometry,))
+def _shortly(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A short way for ``arange(3)`` and ``arange(2, 5)``, mostly."""
+    def short(*bounds: Any, **kwargs: Any) -> Any:
+        count = len(bounds)
+        if (count == 1 or (count == 2 and bounds[1].__class__ is int)) and bounds[0].__class__ is int \
+                and "dtype" not in kwargs:
+            start, end = bounds if count == 2 else (0, bounds[0])
+            if start <= end and (g := usual_geometry((end - start,), kwargs, dtypes.int64)) is not None:
+                return record_numbers(ARANGE, (start, 1), (g,))
+        return function(*bounds, **kwargs)
+    return short
 
 
 def require_ranges_of(dtype: dtypes.dtype) -> None:
@@ -86,7 +88,7 @@ def require_ranges_of(dtype: dtypes.dtype) -> None:
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtypes.SCALAR_NAMES[dtype]}'")
 
 
-@api("torch", judge="first", quick=_new_range)
+@api("torch", judge="first", shorten=_shortly)
 def arange(
     start: Any = 0,
     end: Any = None,

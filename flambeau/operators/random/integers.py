@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -12,11 +13,11 @@ from ...graph.geometry import Geometry, contiguous
 from ...random_streams.few import FEW, WIDE, few_integers
 from ...random_streams.integers import randint as draw_integers
 from ...random_streams.integers import random_full
-from ...tensor import Tensor
-from ...tensor.generator import draw_few, few_by_few, numbers_ahead
+from ...tensor import Tensor, state
+from ...tensor.generator import draw, draw_few, few_by_few, numbers_ahead
 from ...tensor.samples.drawn import drawn_number
 from ..calls.extents import sizes_of
-from ..creation.creation import factory_geometry, like_geometry
+from ..creation.creation import factory_geometry, like_geometry, usual_geometry
 from ..declaration.definition import operator
 from ..declaration.prices import draws
 from ..declaration.registry import api
@@ -73,7 +74,22 @@ def _integer_arguments(args: tuple[Any, ...], low: Any, high: Any,
     return int(low), int(high), sizes_of((), "randint", "size", size)
 
 
-@api("torch", out=True, judge="first", quick=_few_integers)
+def _shortly(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A short way to draw more (Note: hot functions, in ``recording/record.py``)."""
+    def short(*args: Any, **kwargs: Any) -> Any:
+        if 2 <= len(args) <= 3 and state.at_once is None and (size := args[-1]).__class__ is tuple \
+                and (len(size) != 1 or (size[0].__class__ is int and size[0] > FEW)) \
+                and "dtype" not in kwargs \
+                and (g := usual_geometry(size, kwargs, dtypes.int64)) is not None \
+                and g.numel > FEW and g.device is devices.CPU:
+            low, high = (0, args[0]) if len(args) == 2 else args[:2]
+            if low.__class__ is int and high.__class__ is int and -_FIT <= low < high <= _FIT:
+                return finished(draw(RANDINT, None, (low, high), (g,)), False)
+        return function(*args, **kwargs)
+    return short
+
+
+@api("torch", out=True, judge="first", quick=_few_integers, shorten=_shortly)
 def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None,
             dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
             pin_memory: bool = False) -> Tensor:

@@ -10,6 +10,7 @@ import numpy as np
 from ... import devices, dtypes
 from ...engine import look_at_draws
 from ...graph.geometry import Geometry, contiguous
+from ...graph.operator import Operator
 from ...random_streams.bernoulli import bernoulli, bernoulli_each
 from ...random_streams.few import FEW, few_normals, few_uniform
 from ...random_streams.normal import normal as draw_normal
@@ -22,7 +23,7 @@ from ...tensor.generator import draw, draw_few, draw_group, few_by_few, may_fail
 from ...tensor.samples.drawn import drawn_number
 from ...type_info import iinfo
 from ..calls.extents import sizes_of
-from ..creation.creation import factory_geometry, leaf, like_geometry
+from ..creation.creation import factory_geometry, leaf, like_geometry, usual_geometry
 from ..creation.zero_gradients import draws_of
 from ..declaration.definition import broadcast_shapes, operator
 from ..declaration.prices import draws
@@ -118,7 +119,24 @@ def _few_numbers(count: Any = None, *more: Any) -> Any:
 _ONE_NUMBER = contiguous((1,), dtypes.float32)
 
 
-@api("torch", out=True, quick=_few_numbers)
+def _shortly(op: Operator, operands: tuple[Any, ...],
+             attributes: tuple[Any, ...]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A short way to draw what sizes alone describe."""
+    def shorten(function: Callable[..., Any]) -> Callable[..., Any]:
+        def short(*sizes: Any, **kwargs: Any) -> Any:
+            # Of few numbers it is asked first whether they are drawn at once.
+            many = len(sizes) != 1 or sizes[0].__class__ is not int or sizes[0] > FEW
+            if many and state.at_once is None and (g := usual_geometry(sizes, kwargs)) is not None \
+                    and g.numel > FEW and g.device is devices.CPU and g.dtype.category >= dtypes.FLOATING:
+                found = draw(op, None, operands, (*attributes, g))
+                look_at_draws(g.numel)
+                return found
+            return function(*sizes, **kwargs)
+        return short
+    return shorten
+
+
+@api("torch", out=True, quick=_few_numbers, shorten=_shortly(UNIFORM, (0.0, 1.0), ()))
 def rand(*sizes: Any, size: Any = None, generator: Any = None, dtype: Any = None, layout: Any = None,
          device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """Uniform numbers of [0, 1).
@@ -156,7 +174,7 @@ def _normal_numbers_like(*args: Any) -> Any:
     return draw_group(args[0]._geometry.family[0])
 
 
-@api("torch", out=True, quick=_normal_numbers)
+@api("torch", out=True, quick=_normal_numbers, shorten=_shortly(NORMAL, (0.0, 1.0), (True,)))
 def randn(*sizes: Any, size: Any = None, generator: Any = None, dtype: Any = None, layout: Any = None,
           device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """Numbers of the standard normal distribution.

@@ -34,12 +34,12 @@ def projection(i: int, geometry: Geometry) -> Signature:
 
 def parts_of(signature: Signature) -> tuple[Signature, ...]:
     """The signatures of taking each of an operation's results."""
-    found = _parts.get(signature) or _parts.recall(signature)
-    return found or _parts.keep(signature, tuple([projections.get((i, g)) or projection(i, g)
+    found = parts.get(signature) or parts.recall(signature)
+    return found or parts.keep(signature, tuple([projections.get((i, g)) or projection(i, g)
                                                   for i, g in enumerate(signature.outputs)]))
 
 
-_parts: Recent[Signature, tuple[Signature, ...]] = Recent(1 << 10)
+parts: Recent[Signature, tuple[Signature, ...]] = Recent(1 << 10)
 
 
 def sign(operator: Operator, key: tuple[Any, ...], attributes: tuple[Any, ...]) -> Signature:

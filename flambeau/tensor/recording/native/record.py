@@ -41,7 +41,7 @@ from ....graph.storage import Storage
 from ...tape import INFERENCE, next_sequence, state
 from ...tensor import Tensor
 from ..history import NO_GRADIENT, attach
-from ..signing import parts_of, signatures
+from ..signing import parts, parts_of, signatures
 from . import history, objects, taping, views
 from .code import FUNCTIONS, PARAMETERS, RecordingCode, Slots, slots
 from .code import Python as of
@@ -107,7 +107,7 @@ def table() -> Any:
         of.WATCHED: "watched", of.SITE: "site", of.IS_LIBRARY: is_library_file, of.OFFSET: "f_lasti",
         of.OUTPUT_NUMBER: "_output_nr", of.INFERENCE: INFERENCE, of.NO_GRADIENT: NO_GRADIENT,
         of.SEQUENCE: counted.__self__, of.FRAME: sys._getframe, of.USER_FRAME: user_frame,
-        of.CHECK_BUDGET: record.check_budget, of.ATTACH: attach, of.PARTS_OF: parts_of,
+        of.CHECK_BUDGET: record.check_budget, of.ATTACH: attach, of.PARTS_OF: parts_of, of.PARTS: parts,
         of.RECORD: record.record, of.GRAD: "_grad", of.HOOKS: "_hooks", of.MULTIPLE: "_multiple",
         of.VIEW: aliasing["view"], of.VIEWS: aliasing["signatures"], of.SUBSCRIPTS: aliasing["known"],
         of.FIND_OUT: aliasing["find_out"], of.SLICE_TYPE: slice, of.ELLIPSIS: Ellipsis, of.AT_ONCE: "at_once",
@@ -195,10 +195,17 @@ def _recorded(module: Module, fields: Slots, wants: Function, taped: Function, s
             c.need(result.get())
             first.set(result.get())
         with f.otherwise(single):
-            f.slots.append("  %asked = alloca ptr")
-            f.write("ptr", signature, "%asked", 8)
-            signatures = c.call(of.CALL, f"ptr {c.object(of.PARTS_OF)}, ptr %asked, i64 1, ptr null")
-            c.need(signatures, node)
+            several = f.variable("ptr", c.call(of.FIND, f"ptr {c.object(of.PARTS)}, ptr {signature}"))
+            known = f.emit(f"icmp ne ptr {several.get()}, null")
+            with f.when(known):
+                c.tell(of.HOLD, several.get())
+            with f.otherwise(known):
+                c.forget()
+                f.slots.append("  %asked = alloca ptr")
+                f.write("ptr", signature, "%asked", 8)
+                several.set(c.call(of.CALL, f"ptr {c.object(of.PARTS_OF)}, ptr %asked, i64 1, ptr null"))
+                c.need(several.get(), node)
+            signatures = several.get()
             there = c.size(signatures)
             many = f.variable("i64", there)
             with f.when(f.compare("slt", "%enough", there)):
