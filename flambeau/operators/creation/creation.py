@@ -72,8 +72,8 @@ def factory_geometry(shape: tuple[int, ...], dtype: Any, device: Any, name: str 
 
 def usual_geometry(sizes: tuple[Any, ...], kwargs: dict[str, Any],
                    dtype: dtypes.dtype | None = None) -> Geometry | None:
-    """What ``f(2, 3)`` and ``f((2, 3))`` make, of this type if no other is asked for; None if that is not known
-    yet, or there is more to it (Note: hot functions, in ``recording/record.py``).
+    """What ``f(2, 3)`` and ``f((2, 3))`` make, of this type if no other is asked for; None if that is not
+    known yet, or there is more to it (Note: hot functions, in ``recording/record.py``).
     """
     device = devices.resolve(None)
     if kwargs:
