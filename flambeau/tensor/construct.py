@@ -322,6 +322,9 @@ def _of_data(data: Any, dtype: dtypes.dtype | None, device: devices.device) -> T
     if device is devices.CPU:
         if data.__class__ is int and dtype is None and -(1 << 63) <= data < 1 << 63:
             return from_value(np.array([data], np.int64), _INTEGER)
+        if data.__class__ is float and -1e38 < data < 1e38 and (
+                dtype is dtypes.float32 or (dtype is None and dtypes.get_default_dtype() is dtypes.float32)):
+            return from_value(np.array([data], np.float32), _NUMBER)
         found = _of_one_kind(data, dtype)
         if found is None:
             return from_array(_of_any(data, dtype))
@@ -331,7 +334,7 @@ def _of_data(data: Any, dtype: dtypes.dtype | None, device: devices.device) -> T
     return from_array(to_array(data, dtype), device=device)
 
 
-_INTEGER = contiguous((), dtypes.int64)
+_INTEGER, _NUMBER = contiguous((), dtypes.int64), contiguous((), dtypes.float32)
 
 
 def empty_geometry(geometry: Geometry) -> Tensor:

@@ -214,10 +214,13 @@ class Tensor(Facts):
         >>> torch.ones(1, requires_grad=True).detach().requires_grad
         False
         """
-        out: Tensor = blank(Tensor)
+        out: Tensor = _new(Tensor)
         out._storage = self._storage
         out._geometry = self._geometry
         out._counter = self._counter
+        out._requires_grad = False
+        out._grad_fn = out._base = out._view = None
+        out._base_version = 0
         if self._counter is INFERENCE:
             adopt_inference(out)
         return out

@@ -12,6 +12,7 @@ from ...size import Size
 from ...tensor import Tensor
 from ...tensor.generator import Generator
 from ...tensor.overrides import first_seen
+from ...tensor.recording import casting
 from .complaints import FAILURES, SYNONYMS, complaint
 
 # Classes whose values are of a kind whatever they are.
@@ -105,10 +106,12 @@ def strict(function: Callable[..., Any], namespace: str, name: str, public: bool
 
 def judged(function: Callable[..., Any], namespace: str, name: str) -> Callable[..., Any]:
     """``function`` with PyTorch's error for arguments that it does not take."""
+    uncast = getattr(function, "_uncast", function)     # itself, while nobody casts its arguments
+
     @wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
         try:
-            return function(*args, **kwargs)
+            return function(*args, **kwargs) if casting.active else uncast(*args, **kwargs)
         except FAILURES:
             if first_seen((*args, *kwargs.values())):
                 return front_of(checked)(*args, **kwargs)       # which asks now

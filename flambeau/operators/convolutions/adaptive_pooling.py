@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import dtypes, layouts
 from ...graph.geometry import Geometry, contiguous
-from ...tensor import Tensor, record
+from ...tensor import Tensor, record, record_one
 from ..calls.arguments import is_integer, type_in_words
 from ..calls.complaints import require
 from ..creation.copying import contiguous_copy
@@ -19,6 +19,7 @@ from ..declaration.definition import arithmetic_dtype, operator
 from ..declaration.domain import not_implemented
 from ..declaration.registry import api, called
 from ..indexing.bounds import check_index
+from ..reductions.reduction import MEAN_DIM
 from .banded import AVERAGES, Band, band_of, banded_product
 from .pooling import Ints, gradient_of_maxima
 
@@ -67,7 +68,23 @@ def _averages(n: int, count: int) -> Band:
     return band_of(n, rows, np.where(rows < end, 1 / (end - start), 0))
 
 
+def _is_one(size: Any, dims: int) -> bool:
+    """Whether one window is asked for, in integers."""
+    if size.__class__ is int:
+        return bool(size == 1)
+    if size.__class__ is not tuple or len(size) != dims:
+        return False
+    for n in size:
+        if n.__class__ is not int or n != 1:
+            return False
+    return True
+
+
 def _adaptive_avg(x: Tensor, output_size: Any, dims: int) -> Tensor:
+    if _is_one(output_size, dims):
+        g = x._geometry
+        if g.numel and g.ndim in (dims + 1, dims + 2) and g.dtype.category == dtypes.FLOATING:
+            return record_one(MEAN_DIM, x, (tuple(range(g.ndim - dims, g.ndim)), True, g.dtype))
     name = f"adaptive_avg_pool{dims}d"
     sizes = _sizes(x, output_size, dims, name)
     if any(n == 0 for n in x.shape[1 if dims == 3 else -dims:]):

@@ -84,6 +84,8 @@ def usual_geometry(sizes: tuple[Any, ...], kwargs: dict[str, Any],
                 device = devices.CPU
             elif value is not None:
                 return None
+    if not sizes:
+        return None
     if len(sizes) == 1 and sizes[0].__class__ is tuple:
         sizes = sizes[0]
     for n in sizes:

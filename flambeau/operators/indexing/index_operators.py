@@ -198,6 +198,8 @@ def check_known(x: Tensor, indices: Any, dims: tuple[int, ...], within: tuple[in
     if len(indices) == 1:
         if within or _fits(x, indices[0], dims[0]):
             return
+    elif not within and _all_fit(x, indices, dims):
+        return
     index_shape([index._geometry.shape for index in indices])
     shape = tuple(x._geometry.shape)    # a ``Size`` takes longer to index
     # Where nothing is read, only a dimension without elements is complained about.
@@ -219,6 +221,22 @@ def _fits(x: Tensor, index: Tensor, dim: int) -> bool:
         return g.numel > 0
     n = _extent(g.shape, dim)
     return -n <= limits[0] and limits[1] < n
+
+
+def _all_fit(x: Tensor, indices: Any, dims: tuple[int, ...]) -> bool:
+    """Whether index tensors of one shape are within bounds, as far as is known; false if there are none."""
+    g, shape = x._geometry, indices[0]._geometry.shape
+    if not g.numel:
+        return False
+    for index, d in zip(indices, dims):
+        if index._geometry.shape != shape:
+            return False
+        limits, n = known_range(index), _extent(g.shape, d)
+        if limits is None and not index._geometry.numel:
+            return False
+        if limits is not None and not -n <= limits[0] <= limits[1] < n:
+            return False
+    return True
 
 
 _extent = tuple.__getitem__     # of a Size, whose own method looks for slices

@@ -96,6 +96,12 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     >>> torch.tensor([10, 20, 30]).index_select(0, torch.tensor([2, 0]))
     tensor([30, 10])
     """
+    g, given = input._geometry, index._geometry
+    if given.ndim == 1 and given.dtype is dtypes.int64 and g.numel and g.ndim and dim.__class__ is int \
+            and -g.ndim <= dim < g.ndim:     # mostly
+        d, limits = dim % g.ndim, bounds.known_range(index)
+        if limits is None or 0 <= limits[0] <= limits[1] < _extent(g.shape, d):
+            return record_pair(INDEX_SELECT, input, index, (d,))
     check_vector("index_select", index)
     input, d, index = _along(input, dim, index)
     if input.ndim == 0 and index.numel() != 1:
@@ -106,6 +112,9 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     extent = input.shape[d] if input.ndim else 1
     bounds.check_index(index, 0, extent, *_select_words(input.shape, d, extent))
     return record_pair(INDEX_SELECT, input, index, (d,))
+
+
+_extent = tuple.__getitem__     # of a Size, whose own method looks for slices
 
 
 def check_for_none(extent: int, index: Tensor) -> None:

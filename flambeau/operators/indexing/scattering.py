@@ -30,11 +30,14 @@ def check_grid(name: str, x: Tensor, dim: int, index: Tensor) -> int:
     if (given.ndim or 1) != (g.ndim or 1) and given.numel:
         raise RuntimeError("Index tensor must have the same number of dimensions as "
                            f"{'input' if name == 'gather' else 'self'} tensor")
-    n = g.shape[d] if g.ndim else 1
+    n = _extent(g.shape, d) if g.ndim else 1
     limits = bounds.known_range(index)
     if limits is not None and (limits[0] < 0 or limits[1] >= n):
         bounds.check_index(index, 0, n, RuntimeError, bounds.out_of_bounds(d, n))
     return d
+
+
+_extent = tuple.__getitem__     # of a Size, whose own method looks for slices
 
 
 def require_grid(index: Any, x: Any, dim: int) -> None:
@@ -98,7 +101,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     """
     d = check_grid("gather", input, dim, index)
     given = index._geometry
-    if given.numel and given.ndim:
+    if given.shape != input._geometry.shape and given.numel and given.ndim:
         for k, (n, most) in enumerate(zip(given.shape, input._geometry.shape)):
             if n > most and k != d:
                 raise RuntimeError(f"Size does not match at dimension {k} expected index {list(index.shape)} "

@@ -199,6 +199,9 @@ def nll_loss(input: Tensor, target: Tensor, weight: Any = None, size_average: An
     return _nll_loss(input, target, weight, ignore_index, reduction)
 
 
+_extent = tuple.__getitem__     # of a Size, whose own method looks for slices
+
+
 def _nll_loss(input: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str) -> Tensor:
     key = (input._geometry, target._geometry, None if weight is None else weight._geometry)
     if key not in _fitting:
@@ -207,7 +210,7 @@ def _nll_loss(input: Tensor, target: Tensor, weight: Any, ignore_index: int, red
     if weight is not None:
         require_constant("nll_loss_forward", weight=weight)
     shape = input._geometry.shape
-    check_classes(target, shape[1 if len(shape) > 1 else 0], ignore_index)
+    check_classes(target, _extent(shape, 1 if len(shape) > 1 else 0), ignore_index)
     if len(shape) == 1 and target._geometry.ndim == 1:
         target = target.reshape(())
     result: Tensor = record(NLL_LOSS, (input, target, weight), (ignore_index, reduction), 1)[0]

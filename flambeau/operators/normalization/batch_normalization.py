@@ -7,6 +7,7 @@ from typing import Any
 from ...dtypes import LOW_PRECISION
 from ...graph.geometry import Geometry
 from ...graph.operator import Rows
+from ...graph.recent import Recent
 from ...tensor import Tensor, record, record_pair, state
 from ...tensor.aliasing.inplace import write
 from ..creation.memory_formats import gradient_like, in_format_of
@@ -97,15 +98,20 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
         raise TypeError("training must be bool")    # worded by what judges the arguments
     if momentum.__class__ is not float:
         float(momentum)     # the same
-    count = _per_channel(input) if training else 0
-    if not input.numel():
-        _sizes(running_mean, running_var, weight, bias)     # the same
-        return unnormalized(input, weight, bias)
-    if not training and (running_mean is None or running_var is None):
-        raise RuntimeError(f"running_{'mean' if running_mean is None else 'var'} must be defined in "
-                           "evaluation mode")
-    _check_sizes(input, running_mean, running_var, weight, bias)
-    _check_types(input, running_mean, running_var, weight, bias, training)
+    key = (training, input._geometry, *[None if p is None else p._geometry
+                                        for p in (running_mean, running_var, weight, bias)])
+    count = _fitting.get(key)
+    if count is None:
+        count = _per_channel(input) if training else 0
+        if not input.numel():
+            _sizes(running_mean, running_var, weight, bias)     # the same
+            return unnormalized(input, weight, bias)
+        if not training and (running_mean is None or running_var is None):
+            raise RuntimeError(f"running_{'mean' if running_mean is None else 'var'} must be defined in "
+                               "evaluation mode")
+        _check_sizes(input, running_mean, running_var, weight, bias)
+        _check_types(input, running_mean, running_var, weight, bias, training)
+        _fitting.keep(key, count)
     if not training:
         return _by_statistics(input, running_mean, running_var, weight, bias, eps)
     if eps <= 0.0:
@@ -121,6 +127,10 @@ def batch_norm(input: Tensor, running_mean: Any = None, running_var: Any = None,
     if running_mean is not None:
         update_running(running_mean, running_var, mean.detach(), rstd.detach(), count, momentum, eps)
     return result
+
+
+# How many values there are of each channel, for geometries that were found to fit together.
+_fitting: Recent[tuple[Any, ...], int] = Recent(1 << 12)
 
 
 def _per_channel(input: Tensor) -> int:

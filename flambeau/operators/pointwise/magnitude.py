@@ -13,6 +13,7 @@ from ..calls.out import BOOLEAN, UNCONVERTED, Out
 from ..creation.creation import zeros_like
 from ..creation.zero_gradients import zero_gradient
 from ..declaration.definition import (
+    NUMBERS,
     arithmetic_dtype,
     dense_as_first,
     operand,
@@ -272,6 +273,10 @@ def _(ctx: Any, grad: Tensor, input: Tensor, min: Any, max: Any) -> Tensor:
 
 def _bound(input: Tensor, bound: Any) -> Any:
     """A bound, which must fit the type of the result."""
+    kind = bound.__class__
+    if (kind is float or kind is int) and -2 <= bound <= 2 \
+            and input._geometry.dtype.category >= dtypes.FLOATING:
+        return bound    # of any type
     if bound.__class__ is float:
         dtype = input._geometry.dtype
         check_number(bound, dtype if dtype.category >= dtypes.FLOATING else dtypes.get_default_dtype())
@@ -300,8 +305,11 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
         op = CLAMP_TENSORS
         if not isinstance(input, Tensor) or _is_number_beside(min, max) or _is_number_beside(max, min):
             raise TypeError("bounds must be two tensors or two numbers")
-    return record(op, (input, min if min is None else _bound(input, operand(min, "clamp", "min", 2)),
-                       max if max is None else _bound(input, operand(max, "clamp", "max", 3))))
+    if min is not None:
+        min = _bound(input, min if min.__class__ in NUMBERS else operand(min, "clamp", "min", 2))
+    if max is not None:
+        max = _bound(input, max if max.__class__ in NUMBERS else operand(max, "clamp", "max", 3))
+    return record(op, (input, min, max))
 
 
 @api("torch", "Tensor", out=True, inplace="pointwise", judge="first")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import dtypes
+from ...dtypes import FLOATING
 from ...tensor import Tensor, record
 from ..calls.number_range import number_for
 from ..calls.older_signatures import scaled
@@ -65,15 +66,19 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *older: Any, value:
     """
     if older:
         return scaled(addcmul, (input, tensor1, tensor2, *older), "value")
-    for position, (name, one) in enumerate((("input", input), ("tensor1", tensor1), ("tensor2", tensor2))):
-        require_tensor(one, "addcmul", name, position + 1)
-    if input.dtype is tensor1.dtype is tensor2.dtype is dtypes.bool_:
+    if not (isinstance(input, Tensor) and isinstance(tensor1, Tensor) and isinstance(tensor2, Tensor)):
+        given = ("input", input), ("tensor1", tensor1), ("tensor2", tensor2)
+        for position, (name, one) in enumerate(given):
+            require_tensor(one, "addcmul", name, position + 1)
+    if input._geometry.dtype is dtypes.bool_ and input.dtype is tensor1.dtype is tensor2.dtype:
         broadcast_shapes([input.shape, tensor1.shape, tensor2.shape])
         raise NotImplementedError("\"addcmul_cpu_out\" not implemented for 'Bool'")
     if value.__class__ is int and value == 1:
         return record(ADDCMUL_ONE, (input, tensor1, tensor2))
-    dtype = result_dtype([input._geometry, tensor1._geometry, tensor2._geometry])
-    return record(ADDCMUL, (input, tensor1, tensor2, number_for(value, arithmetic_dtype(dtype))))
+    if not (value.__class__ is float and -2 <= value <= 2 and input._geometry.dtype.category >= FLOATING):
+        dtype = result_dtype([input._geometry, tensor1._geometry, tensor2._geometry])
+        value = number_for(value, arithmetic_dtype(dtype))
+    return record(ADDCMUL, (input, tensor1, tensor2, value))
 
 
 @api("torch", "Tensor", out=True, inplace="pointwise")

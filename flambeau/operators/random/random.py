@@ -20,6 +20,7 @@ from ...random_streams.uniform import uniform as draw_uniform
 from ...tensor import Tensor, record, state
 from ...tensor.construct import empty_geometry
 from ...tensor.generator import draw, draw_few, draw_group, few_by_few, may_fail, numbers_ahead
+from ...tensor.overrides import modes
 from ...tensor.samples.drawn import drawn_number
 from ...type_info import iinfo
 from ..calls.extents import sizes_of
@@ -188,7 +189,21 @@ def randn(*sizes: Any, size: Any = None, generator: Any = None, dtype: Any = Non
     return finished(drawn(NORMAL, generator, (0.0, 1.0), geometry, True), requires_grad)
 
 
-@api("torch", judge="first")
+def _shortly_like(op: Operator) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A short way to draw what is like a tensor whose elements lie in order."""
+    def shorten(function: Callable[..., Any]) -> Callable[..., Any]:
+        def short(*args: Any, **kwargs: Any) -> Any:
+            if len(args) == 1 and not kwargs and (x := args[0]).__class__ is Tensor and state.at_once is None:
+                g = x._geometry
+                if g.is_contiguous and not g.offset and g.numel > FEW and g.device is devices.CPU \
+                        and g.dtype.category >= dtypes.FLOATING and not modes:
+                    return finished(draw(op, None, (0.0, 1.0), (True, g) if op is NORMAL else (g,)), False)
+            return function(*args, **kwargs)
+        return short
+    return shorten
+
+
+@api("torch", judge="first", shorten=_shortly_like(UNIFORM))
 def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
               requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
               generator: Any = None) -> Tensor:
@@ -203,7 +218,7 @@ def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: A
     return finished(drawn(UNIFORM, generator, (0.0, 1.0), geometry), requires_grad)
 
 
-@api("torch", judge="first", quick=_normal_numbers_like)
+@api("torch", judge="first", quick=_normal_numbers_like, shorten=_shortly_like(NORMAL))
 def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
                requires_grad: bool = False, memory_format: Any = None, pin_memory: bool = False,
                generator: Any = None) -> Tensor:

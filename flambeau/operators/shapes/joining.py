@@ -160,7 +160,23 @@ def _samples(tensors: Any) -> Tensor | None:
 _JOINED = Out(joins=True)
 
 
-@api("torch", out=_JOINED.but_apart(), aliases=("concat", "concatenate"))
+def _shortly(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``cat`` of tensors and a dimension, which may be named (Note: hot functions)."""
+    def short(*args: Any, **kwargs: Any) -> Any:
+        count = len(args)
+        if (count in (1, 2) and not kwargs) or (count == 1 and len(kwargs) == 1 and "dim" in kwargs):
+            tensors, dim = args[0], kwargs["dim"] if kwargs else args[1] if count == 2 else 0
+            if dim.__class__ is int and (tensors.__class__ is list or tensors.__class__ is tuple) \
+                    and 1 < len(tensors) < _MANY and not state.at_once and _need_nothing(tensors) \
+                    and -(ndim := tensors[0]._geometry.ndim) <= dim < ndim:
+                if len(tensors) == 2:
+                    return record_pair(CAT, tensors[0], tensors[1], (dim % ndim, None))
+                return record(CAT, tensors, (dim % ndim, None))
+        return function(*args, **kwargs)
+    return short
+
+
+@api("torch", out=_JOINED.but_apart(), aliases=("concat", "concatenate"), shorten=_shortly)
 def cat(tensors: Any, dim: Any = 0, *, axis: Any = None) -> Tensor:
     """Tensors joined along a dimension that they have; dtypes are promoted.
 

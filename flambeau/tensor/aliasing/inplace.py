@@ -159,7 +159,8 @@ def assign(x: Tensor, result: Tensor, name: str) -> Tensor:
         return rules.assign(x, result, name)
     taping, geometry = state.enabled, x._geometry
     if result._geometry is geometry and x._counter is None and x._base is None \
-            and not (taping and (x._requires_grad or result.requires_grad)):
+            and not (taping and (x._requires_grad or result._requires_grad
+                                 or (result._base is not None and result.requires_grad))):
         storage, held = x._storage, result._storage
         if storage.__class__ is Storage and held.__class__ is Storage and storage.geometry is geometry \
                 and held.geometry is geometry and not storage.exposed and not held.exposed:

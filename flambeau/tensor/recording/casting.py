@@ -178,6 +178,7 @@ def casting(function: Callable[..., Any], policy: str) -> Callable[..., Any]:
             args, kwargs = tuple(map(cast, args)), {name: cast(x) for name, x in kwargs.items()}
         with suspended():
             return function(*args, **kwargs)
+    wrapper._uncast = function  # type: ignore[attr-defined]
     return wrapper
 
 

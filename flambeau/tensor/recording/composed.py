@@ -28,7 +28,7 @@ class _Composed(GradFn):
         return tuple(next_function(target) for target in self.operands)
 
 
-_COPIED = ("signature", "plan", "numbers", "edges", "saved", "sequence", "hooks", "trace")
+_new = object.__new__
 _CLASSES: dict[str, type[_Composed]] = {}
 
 
@@ -42,9 +42,10 @@ def composed(name: str, result: Tensor, *operands: Any) -> Tensor:
     kind = _CLASSES.get(name)
     if kind is None:
         kind = _CLASSES[name] = type(name, (_Composed,), {"__slots__": (), "__module__": "torch.autograd"})
-    made = kind.__new__(kind)
-    for slot in _COPIED:
-        setattr(made, slot, getattr(found, slot))
+    made = _new(kind)
+    made.signature, made.plan, made.numbers = found.signature, found.plan, found.numbers
+    made.edges, made.saved, made.sequence = found.edges, found.saved, found.sequence
+    made.hooks, made.trace = found.hooks, found.trace
     made.operands = tuple([edge(x) if isinstance(x, Tensor) and x.requires_grad else None for x in operands])
     result._grad_fn = made
     return result
