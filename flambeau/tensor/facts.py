@@ -11,6 +11,8 @@ from ..size import Size
 from .attributes import Handle
 from .dims import check_dim, extent_of, no_dim
 
+_extent = tuple.__getitem__     # of a Size, whose own method looks for slices
+
 
 class Facts(Handle):
     """The part of ``Tensor`` that is read from its geometry alone."""
@@ -69,6 +71,8 @@ class Facts(Handle):
         shape = self._geometry.shape
         if dim is None:
             return shape
+        if dim.__class__ is int and -len(shape) <= dim < len(shape):
+            return _extent(shape, dim)
         try:
             return extent_of(shape, dim)
         except TypeError:

@@ -108,7 +108,9 @@ class Tensor(Facts):
         >>> w.sum().backward(); w.grad
         tensor([1., 1.])
         """
-        check_requires_grad(self, requires_grad)
+        if requires_grad is not True or self._grad_fn is not None or self._base is not None \
+                or self._counter is not None or self._geometry.dtype.category < dtypes.FLOATING:
+            check_requires_grad(self, requires_grad)
         if self.grad_fn is None:
             self._requires_grad = bool(requires_grad)
         return self

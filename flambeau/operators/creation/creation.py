@@ -17,7 +17,7 @@ from ...tensor import Tensor, record, record_numbers
 from ...tensor.batching import BatchedTensor, rules
 from ...tensor.construct import empty_geometry
 from ...tensor.overrides import modes
-from ...tensor.uninitialized import unset_value
+from ...tensor.uninitialized import determinism, unset_value
 from ..calls.extents import sizes_of
 from ..calls.number_range import number_for
 from ..declaration.registry import api
@@ -165,8 +165,8 @@ def ones(*sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, d
 def _unset(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same for ``empty``."""
     def short(*sizes: Any, **kwargs: Any) -> Any:
-        if (g := usual_geometry(sizes, kwargs)) is not None:
-            return unset(g)
+        if not determinism.asked and (g := usual_geometry(sizes, kwargs)) is not None:
+            return record_numbers(FULL, (0,), (g,))
         return function(*sizes, **kwargs)
     return short
 

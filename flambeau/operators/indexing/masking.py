@@ -11,14 +11,14 @@ from ...devices import CPU
 from ...executors.interpreter.places import places
 from ...graph.geometry import Geometry, contiguous
 from ...tensor import Tensor, record
-from ...tensor.aliasing.inplace import writes_few
+from ...tensor.aliasing.inplace import write_whole, writes_few
 from ...tensor.aliasing.views import is_plain
 from ...tensor.batching import by_example
 from ...tensor.construct import from_array
 from ...tensor.samples.known import from_value, known_arrays
 from ..calls.number_range import check_number, number_for
 from ..calls.out import Out, refuse_aliases, store
-from ..declaration.definition import broadcast_shapes, operator
+from ..declaration.definition import NUMBERS, broadcast_shapes, operator
 from ..declaration.registry import api, in_place
 from ..interop.looking import look
 from ..shapes.joining import cat
@@ -94,6 +94,9 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     >>> torch.zeros(2).masked_fill_(torch.tensor([True, False]), 1)
     tensor([1., 0.])
     """
+    if value.__class__ in NUMBERS and mask.__class__ is Tensor and mask._geometry.dtype is dtypes.bool_ \
+            and write_whole(MASKED_FILL, self, (self, mask, number_for(value, self._geometry.dtype))):
+        return self
     if 0 in self._geometry.strides and (repeated := repeated_dims(self)) \
             and broadcast_shapes([self.shape, mask.shape]) == self.shape:
         warn_expanded("masked_fill_")

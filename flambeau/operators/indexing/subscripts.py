@@ -12,7 +12,7 @@ from ... import dtypes
 from ...executors.interpreter.places import places
 from ...graph.geometry import contiguous
 from ...tensor import Tensor, assign, state, view
-from ...tensor.aliasing.inplace import require_no_overlap
+from ...tensor.aliasing.inplace import require_no_overlap, write_whole
 from ...tensor.aliasing.overlap import require_apart
 from ...tensor.aliasing.subscripts import known_view, makers
 from ...tensor.aliasing.views import is_plain, moved, row, stretch
@@ -37,7 +37,7 @@ from .bare_writes import write_bare
 from .by_positions import Positions, chosen_by, positions_in
 from .elements import assign_number, known_number
 from .filling import fill_subscript, once, repeated_dims, warn_expanded
-from .masking import chosen_at_once, masked_fill_
+from .masking import MASKED_FILL, chosen_at_once, masked_fill_
 from .subscript_views import is_position, select, simple_view, sliced
 
 _SEQUENCE = (list, tuple, range)
@@ -334,6 +334,8 @@ def _fill_chosen(x: Tensor, mask: Tensor, value: Any) -> bool:
     if g.dtype is not dtypes.bool_ or not g.ndim or g.shape != shape[:g.ndim]:
         return False
     trailing = len(shape) - g.ndim
+    if not trailing and write_whole(MASKED_FILL, x, (x, mask, number_for(value, x._geometry.dtype))):
+        return True
     masked_fill_(x, mask.reshape(*g.shape, *[1] * trailing) if trailing else mask, value)
     return True
 

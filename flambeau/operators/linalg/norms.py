@@ -167,6 +167,11 @@ def _check_norm_dtype(x: Tensor, dtype: Any, function: str) -> None:
         )
 
 
+def norm_along(x: Tensor, dim: Any) -> Tensor:
+    """Euclidean norms along a dimension, which is kept."""
+    return _record_norm(VECTOR_NORM, x, 2, dim, True, None)
+
+
 @api("linalg", out=EXACT, judge="first")
 def vector_norm(
     x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None

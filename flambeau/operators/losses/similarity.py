@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ... import dtypes
-from ...tensor import Tensor
+from ...tensor import Tensor, record_pair
 from ..declaration.definition import broadcast_shapes
 from ..declaration.registry import NAMESPACES, api
+from ..linalg.norms import norm_along
+from ..pointwise.arithmetic import MUL
+from ..pointwise.division import TRUE_DIVIDE
+from ..pointwise.magnitude import clamp_min
 from .loss import reduce_loss, reduction_of
 
 
@@ -25,11 +29,11 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
                            f"{dtypes.SCALAR_NAMES[common]}")
     if not eps >= 0:
         raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
-    x1, x2 = NAMESPACES["torch"]["broadcast_tensors"](x1, x2)
+    if x1._geometry.shape != x2._geometry.shape:
+        x1, x2 = NAMESPACES["torch"]["broadcast_tensors"](x1, x2)
     x1, x2 = [x if x._geometry.dtype.category == dtypes.FLOATING else x.to(common) for x in (x1, x2)]
-    first = x1 / x1.norm(2, dim, keepdim=True).clamp_min(eps)
-    second = x2 / x2.norm(2, dim, keepdim=True).clamp_min(eps)
-    return (first * second).sum(dim)
+    first, second = [record_pair(TRUE_DIVIDE, x, clamp_min(norm_along(x, dim), eps)) for x in (x1, x2)]
+    return record_pair(MUL, first, second).sum(dim)
 
 
 @api("nn.functional", "torch", judge="first")

@@ -334,7 +334,7 @@ def record_numbers(operator: Operator, numbers: tuple[Any, ...], attributes: tup
     if signature is None or not signature.usual:
         recorded: Tensor = record(operator, numbers, attributes)
         return recorded
-    node = Node(signature, numbers, state.site or user_frame(_frame(3)))
+    node = Node(signature, numbers, state.site or user_frame(_frame(2)))
     _append(node)
     out = _new(Tensor)
     out._geometry = geometry = signature.outputs[0]

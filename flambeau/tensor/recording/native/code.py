@@ -12,6 +12,7 @@ from typing import Any
 from ....config import settings
 from ....executors.native.llvm.build import Function
 from ....executors.native.programs.runtime.objects import SIZE_AT, TUPLE_AT, TYPE_AT, ObjectCode, slot_of
+from ....graph.geometry import Family, Geometry
 from ....graph.node import Node, Signature
 from ....graph.storage import Derived, Storage
 from ...attributes import Handle
@@ -26,7 +27,7 @@ Python = IntEnum("Python", """
     ATTACH PARTS_OF RECORD RECORD_ONE RECORD_PAIR RECORD_SCALED RECORD_THREE HOLD LET_GO NEW_TUPLE
     NEW_OBJECT NEW_TENSOR APPEND FIND ATTRIBUTE EQUAL AS_INTEGER NEW_INTEGER NEXT CALL CODE_OF
     CALLER_OF FORGET SET_ATTRIBUTE GRAD HOOKS VIEW VIEWS MULTIPLE NEW_LIST SUBSCRIPTS
-    FIND_OUT SLICE_TYPE ELLIPSIS AT_ONCE RAISED PARTS
+    FIND_OUT SLICE_TYPE ELLIPSIS AT_ONCE RAISED PARTS RECORD_VALUE
 """, start=0)
 # Those that are functions of Python's, by their names.
 FUNCTIONS: dict[int, str] = {
@@ -63,6 +64,8 @@ _FIELDS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (TapePlan, ("kept", "single", "results", "grad_class")),
     (GradFn, ("signature", "plan", "numbers", "edges", "saved", "sequence", "hooks", "trace")),
     (CodeType, ("co_filename",)),
+    (Geometry, ("family",)),
+    (Family, ("flat",)),
     (type(settings), ("check_at", "backward_templates")),
 )
 
@@ -134,6 +137,11 @@ class RecordingCode(ObjectCode):
     def is_tensor(self, x: str) -> str:
         """Whether it is a tensor whose fields nobody has overridden."""
         return self.is_type(self.get(x, TYPE_AT), Python.TENSOR, Python.PARAMETER, Python.BUFFER)
+
+    def is_own(self, storage: str) -> str:
+        """Whether a storage's value is its own, and nobody outside sees it."""
+        return self.both(self.same(self.get(storage, TYPE_AT), self.object(Python.STORAGE)),
+                         self.same(self.field(storage, "Storage.exposed"), self.object(Python.FALSE)))
 
     def is_number(self, x: str) -> str:
         """Whether it is a number, or None, which stands for an operand that is not there."""

@@ -46,7 +46,7 @@ from . import history, objects, taping, views
 from .code import FUNCTIONS, PARAMETERS, RecordingCode, Slots, slots
 from .code import Python as of
 from .subscripts import known_view, slice_layout_is_known
-from .writing import write_whole
+from .writing import record_value, write_whole
 
 record: Any = import_module("..record", __package__)    # the module, whose name its function has there
 _NEW = 65                       # the number of the slot that makes an object (Py_tp_new)
@@ -83,7 +83,7 @@ def native_ways() -> dict[Any, Any]:
              for name in ("record", *[name for name, *_ in _WAYS])}
     found[record.record_numbers] = found[record.record]     # they take the same
     others = ["view", "write_whole", *["known_view"][:slice_layout_is_known()]]
-    for function in (attach, *[record.aliasing[name] for name in others]):
+    for function in (attach, record.record_value, *[record.aliasing[name] for name in others]):
         name = function.__name__
         found[function] = method(name, functions[name], WITH_KEYWORDS).of(memory)
     return found
@@ -108,9 +108,10 @@ def table() -> Any:
         of.OUTPUT_NUMBER: "_output_nr", of.INFERENCE: INFERENCE, of.NO_GRADIENT: NO_GRADIENT,
         of.SEQUENCE: counted.__self__, of.FRAME: sys._getframe, of.USER_FRAME: user_frame,
         of.CHECK_BUDGET: record.check_budget, of.ATTACH: attach, of.PARTS_OF: parts_of, of.PARTS: parts,
-        of.RECORD: record.record, of.GRAD: "_grad", of.HOOKS: "_hooks", of.MULTIPLE: "_multiple",
-        of.VIEW: aliasing["view"], of.VIEWS: aliasing["signatures"], of.SUBSCRIPTS: aliasing["known"],
-        of.FIND_OUT: aliasing["find_out"], of.SLICE_TYPE: slice, of.ELLIPSIS: Ellipsis, of.AT_ONCE: "at_once",
+        of.RECORD: record.record, of.RECORD_VALUE: record.record_value, of.GRAD: "_grad", of.HOOKS: "_hooks",
+        of.MULTIPLE: "_multiple", of.VIEW: aliasing["view"], of.VIEWS: aliasing["signatures"],
+        of.SUBSCRIPTS: aliasing["known"], of.FIND_OUT: aliasing["find_out"], of.SLICE_TYPE: slice,
+        of.ELLIPSIS: Ellipsis, of.AT_ONCE: "at_once",
         **{at: vars(record)[name] for name, at, *_ in _WAYS},
     }
     found = for_ever(table_of(for_ever(given), {**FUNCTIONS, of.NEW_TENSOR: "PyType_GetSlot"}))
@@ -306,4 +307,5 @@ def entries(fields: Slots) -> str:
     known_view(module, fields, wants, is_viewed, shown, made_view)
     views.attach(module, fields, wants, attached)
     write_whole(module, fields, wants, signature_of, node_of, checked)
+    record_value(module, fields, node_of, checked)
     return module.text()

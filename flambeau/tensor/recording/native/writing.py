@@ -26,8 +26,7 @@ def _is_written(module: Module, fields: Slots) -> Function:
         for name in ("_base", "_counter"):
             refuse_unless(c.same(c.field("%x", f"Handle.{name}"), c.object(of.NONE)))
         storage = c.field("%x", "Handle._storage")
-        refuse_unless(c.same(c.get(storage, TYPE_AT), c.object(of.STORAGE)))
-        refuse_unless(c.same(c.field(storage, "Storage.exposed"), c.object(of.FALSE)))
+        refuse_unless(c.is_own(storage))
         whole = c.same(c.field(storage, "Storage.geometry"), c.field("%x", "Handle._geometry"))
         f.give(f.emit(f"zext i1 {whole} to i64"))
     return f
@@ -47,6 +46,68 @@ def _is_apart(module: Module, fields: Slots) -> Function:
             f.give(f.emit(f"zext i1 {alike} to i64"))
         f.give(1)
     return f
+
+
+def _value_signature(module: Module, fields: Slots) -> Function:
+    """The signature of an operator of a whole storage and a value; null, without an error, if unknown."""
+    with module.helper("signature_of_value", [("ptr", "%memory"), ("ptr", "%operator"), ("ptr", "%storage"),
+                                              ("ptr", "%x"), ("ptr", "%attributes")], "ptr") as f:
+        c = RecordingCode(f, fields)
+        family = c.field(c.field("%storage", "Storage.geometry"), "Geometry.family")
+        flat = c.field(family, "Family.flat")
+        with f.when(c.either(c.missing(flat), c.same(flat, c.object(of.NONE)))):
+            f.give("null")
+        part = f.variable("ptr", c.get("%x", TYPE_AT))
+        with f.when(c.is_tensor("%x")):
+            part.set(c.field("%x", "Handle._geometry"))
+        key = c.call(of.NEW_TUPLE, "i64 4")
+        with f.when(c.missing(key)):
+            c.forget()
+            f.give("null")
+        for k, one in enumerate(("%operator", "%attributes", flat, part.get())):
+            c.put(key, k, one)
+        signature = c.call(of.FIND, f"ptr {c.object(of.SIGNATURES)}, ptr {key}")
+        c.tell(of.LET_GO, key)
+        with f.when(c.missing(signature)):
+            c.forget()
+            f.give("null")
+        usual = c.both(*[c.same(c.field(signature, f"Signature.{name}"), c.object(wanted))
+                         for name, wanted in (("single", of.TRUE), ("on_meta", of.FALSE))])
+        f.give(f.choose(usual, "ptr", signature, "null"))
+    return f
+
+
+def record_value(module: Module, fields: Slots, node_of: Function, checked: Function) -> None:
+    """``record_value``: the operator, a storage, a tensor or number, and attributes."""
+    signature_of = _value_signature(module, fields)
+    with module.function("record_value", PARAMETERS, "ptr") as f:
+        memory = f.read("ptr", f.at("%self", DATA_AT, "i8"), 8)
+        c = RecordingCode(f, fields, memory=memory)
+        signature = f.variable("ptr", "null")
+        f.slots.append("  %operands = alloca [2 x ptr]")
+        with f.when(c.both(c.equal("%count", 4), c.missing("%names"), c.is_on())):
+            operator, storage, x, attributes = [c.item("%given", k) for k in range(4)]
+            suits = f.variable("i1", c.is_own(storage))
+            with f.when(c.is_tensor(x)):
+                suits.set(c.both(suits.get(), c.is_own(c.field(x, "Handle._storage"))))
+            with f.otherwise(c.is_tensor(x)):
+                suits.set(c.both(suits.get(), c.is_number(x)))
+            with f.when(suits.get()):
+                signature.set(str(f.run(signature_of, memory, operator, storage, x, attributes)))
+                f.write("ptr", c.field(storage, "Storage.node"), "%operands", 8)
+                f.write("ptr", x, f.at("%operands", 1, "ptr"), 8)
+        with f.when(c.missing(signature.get())):
+            f.give(c.call(of.CALL, f"ptr {c.object(of.RECORD_VALUE)}, ptr %given, i64 %count, ptr %names"))
+        node = str(f.run(node_of, memory, signature.get(), "%operands", 2))
+        c.need(node)
+        failed = c.call(of.APPEND, f"ptr {c.object(of.PENDING)}, ptr {node}", "i32")
+        with f.when(f.emit(f"icmp ne i32 {failed}, 0")):
+            c.tell(of.LET_GO, node)
+            f.give("null")
+        with f.when(c.equal(str(f.run(checked, memory)), 0)):
+            c.tell(of.LET_GO, node)
+            f.give("null")
+        f.give(node)
 
 
 def _without_history(module: Module, fields: Slots, wants: Function) -> Function:
