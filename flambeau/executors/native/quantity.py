@@ -135,9 +135,9 @@ class Tape:
     def __init__(self, numbers: Sequence[int]) -> None:
         self.given = [Quantity(self, k, number) for k, number in enumerate(numbers)]
         self.constants: list[Any] = []
+        self.values: list[Any] = [*numbers]     # of each place, what it was
         self._steps: list[Step] = []
         self._results: list[int] = []       # of each step its place, or that of no result: -1
-        self._places = len(numbers)
         self._known: dict[Any, Any] = {}
         self._names: dict[int, tuple[str, Any]] = {}
 
@@ -204,10 +204,10 @@ class Tape:
         return x.value
 
     def _push(self, step: Step, value: Any) -> Quantity:
-        made = Quantity(self, self._places, value)
+        made = Quantity(self, len(self.values), value)
         self._steps.append(step)
-        self._results.append(self._places)
-        self._places += 1
+        self._results.append(made.place)
+        self.values.append(value)
         return made
 
     def place_of(self, x: Any) -> int:
@@ -226,18 +226,27 @@ class Tape:
 
         It gives None where a comparison comes out otherwise.
         """
+        lines = [self._line(step, result) for step, result in self.steps(wanted)]
+        given = ", ".join([f"x{k}" for k in range(len(self.given))])
+        text = "\n".join([f"def formula({given}):", *lines, f" return {self._text(wanted)}"])
+        namespace = dict(self._names.values())
+        exec(_compiled(text), namespace)
+        found: Callable[..., Any] = namespace["formula"]
+        return found
+
+    def steps(self, wanted: Any) -> list[tuple[Step, int]]:
+        """The steps that ``wanted`` needs, and the place of each one's result (-1: a decision has none).
+
+        What takes a part of a call's results is none: they have the places after the call's own.
+        """
         needed = set(self._places_in(wanted))
-        lines: list[str] = []
+        found: list[tuple[Step, int]] = []
         for step, result in zip(reversed(self._steps), reversed(self._results)):
             if result < 0 or result in needed:
                 needed.update(step[1] if step[1].__class__ is tuple else step[1:3])
                 if step[0] is not operator.getitem:     # the call before has named all of its results
-                    lines.append(self._line(step, result))
-        given = ", ".join([f"x{k}" for k in range(len(self.given))])
-        text = "\n".join([f"def formula({given}):", *reversed(lines), f" return {self._text(wanted)}"])
-        namespace = dict(self._names.values())
-        exec(_compiled(text), namespace)
-        found: Callable[..., Any] = namespace["formula"]
+                    found.append((step, result))
+        found.reverse()
         return found
 
     def _places_in(self, wanted: Any) -> list[int]:
@@ -247,9 +256,9 @@ class Tape:
 
     def _line(self, step: Step, result: int) -> str:
         function, a, b, outcome = step
-        if function is _LEAST or function is _MOST:     # mostly: a call takes longer
+        if function is LEAST or function is MOST:     # mostly: a call takes longer
             x, y = map(self._register, a)
-            said = f"{x} if {x} {'<' if function is _LEAST else '>'} {y} else {y}"
+            said = f"{x} if {x} {'<' if function is LEAST else '>'} {y} else {y}"
         elif a.__class__ is tuple:
             said = f"{self._named(function)}({', '.join(map(self._register, a))})"
             if outcome is not None:
@@ -360,5 +369,5 @@ def at_once(enough: float, each: float) -> int:
     return max(1, int(enough / each))
 
 
-_LEAST: Any = least.__wrapped__  # type: ignore[attr-defined]   # as tapes know them
-_MOST: Any = most.__wrapped__    # type: ignore[attr-defined]
+LEAST: Any = least.__wrapped__  # type: ignore[attr-defined]   # as tapes know them
+MOST: Any = most.__wrapped__    # type: ignore[attr-defined]

@@ -20,7 +20,7 @@ from ..measure import ran
 from . import on_return
 from .programs.execution.segment import Segment
 from .programs.glances.glance import ahead_of, glance_at, none
-from .programs.known import Entry, book, is_strange, moved, program_of, replays
+from .programs.known import Entry, book, failed_kin, is_strange, moved, program_of, replays
 from .programs.moving import settle_nodes
 from .programs.patterns.outline import Reading
 from .programs.pieces import LARGE, lengths, strangers
@@ -60,6 +60,15 @@ def replay(pending: list[Node], live: list[Node],
     matter what came before. Returns and promises what ``native.replay`` says.
     """
     signatures = tuple(map(_signature, pending))
+    asked = book.kin_asked()
+    if asked is not None:
+        kin, said = asked
+        if arrays is None:
+            arrays = kin.go(pending, said)
+        if arrays is True:
+            return _replayed(len(signatures))
+        if arrays is not None:
+            return _replay(failed_kin(kin, pending), pending, live, arrays)
     if arrays is not None:
         failed = book.entry(signatures)
         if failed.family.moves:
@@ -72,11 +81,16 @@ def replay(pending: list[Node], live: list[Node],
     arrays = glance(pending)
     if arrays is True:
         entry.used = True
-        if len(signatures) >= LARGE:
-            strangers.count_known()
-        ran.append("native")
-        return []
+        return _replayed(len(signatures))
     return _replay(entry, pending, live, arrays)
+
+
+def _replayed(count: int) -> list[Node]:
+    """A glance has computed so many nodes."""
+    if count >= LARGE:
+        strangers.count_known()
+    ran.append("native")
+    return []
 
 
 def known(pending: list[Node]) -> Entry | None:

@@ -299,6 +299,20 @@ class Function(Emitter):
         self._goto(after)
         self._block(after)
 
+    def cases(self, value: str, count: int) -> Iterator[int]:
+        """What is done in each of the cases 0, 1, ... of a value; nothing in any other one.
+
+        A loop over it writes them: ``for case in f.cases(kind, 2): ...``
+        """
+        labels, after = [self._label("case") for _ in range(count)], self._label("after")
+        ways = " ".join([f"i64 {k}, label %{label}" for k, label in enumerate(labels)])
+        self.effect(f"switch i64 {value}, label %{after} [{ways}]")
+        for k, label in enumerate(labels):
+            self._block(label)
+            yield k
+            self._goto(after)
+        self._block(after)
+
     @contextmanager
     def otherwise(self, condition: str) -> Iterator[None]:
         """What is done if a condition does not hold."""

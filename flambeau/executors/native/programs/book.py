@@ -15,12 +15,15 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ....graph.node import Node, Signature
+from .glances import kin_words
 from .glances import words as at
 from .glances.glance import Glance, entry, memory_of, none, python_table
+from .glances.kin import Kin, fit_address
 from .pieces import LARGE
-from .runtime.objects import address_of
+from .runtime.objects import address_of, slot_of
 
 _PLACES = 1 << 12
+_KIN_PLACES = 1 << 10
 _WORD = (1 << 64) - 1
 
 E = TypeVar("E")
@@ -38,6 +41,8 @@ class Book(Generic[E]):
         self._places: dict[int, int] = {}   # by the entry's identity
         self._memory: Any = None
         self.look_up: Glance = _nothing
+        self._kin: dict[int, list[Kin]] = {}        # by their number, the first asked first
+        self._by_address: dict[int, Kin] = {}
 
     def enter(self, signatures: Sequence[Signature], entry: E, glance: Glance) -> None:
         """A graph has a glance. It stands in the book if it is short, and nothing but native code."""
@@ -52,11 +57,46 @@ class Book(Generic[E]):
             del self._places[id(self._entries[place])]
         self._entries[place], self._places[id(entry)] = entry, place
         row = at.BOOK_PLACES + 2 * place
-        self._memory[row:row + 2] = np.array([number], np.uint64).view(np.int64)[0], address_of(memory)
+        self._memory[row:row + 2] = _signed(number), address_of(memory)
 
     def entry(self, signatures: Sequence[Signature]) -> E:
         """Whose glance was asked last."""
         return self._entries[_number(signatures) & (_PLACES - 1)]
+
+    def enter_kin(self, kin: Kin) -> None:
+        """Graphs of any shapes are known; the latest ones are asked first."""
+        if self._memory is None:
+            self._begin()
+        self._memory[at.BOOK_KIN_SIZE], self._memory[at.BOOK_FIT] = _KIN_PLACES, fit_address()
+        self._kin.setdefault(kin.number, []).insert(0, kin)
+        self._by_address[kin.address] = kin
+        self._chain(kin.number)
+
+    def kin_asked(self) -> tuple[Kin, int] | None:
+        """The kin that was asked last, if it is for others to run, or has failed; and what it said."""
+        if self._memory is None or not self._memory[at.BOOK_KIN]:
+            return None
+        return self._by_address[int(self._memory[at.BOOK_KIN])], int(self._memory[at.BOOK_SAID])
+
+    def drop_kin(self, dropped: Sequence[Kin]) -> None:
+        """Graphs are forgotten."""
+        for kin in dropped:
+            del self._by_address[kin.address]
+            self._kin[kin.number].remove(kin)
+            self._chain(kin.number)
+
+    def _chain(self, number: int) -> None:
+        """Let kin of a number, which stand at one place, be found one after the other."""
+        chain = self._kin[number]
+        for kin, following in zip(chain, [*chain[1:], None]):
+            kin.memory[kin_words.NEXT] = 0 if following is None else following.address
+        row = at.BOOK_PLACES + 2 * (_PLACES + (number & (_KIN_PLACES - 1)))
+        if chain:
+            self._memory[row:row + 2] = _signed(number), chain[0].address
+        elif self._memory[row] == _signed(number):
+            self._memory[row:row + 2] = 0
+        if not chain:
+            del self._kin[number]
 
     def drop(self, entry: E) -> None:
         """A graph is forgotten."""
@@ -70,14 +110,22 @@ class Book(Generic[E]):
         """Forget all graphs."""
         self._entries.clear()
         self._places.clear()
+        self._kin.clear()
+        self._by_address.clear()
         if self._memory is not None:
             self._memory[at.BOOK_PLACES:] = 0
+            self._memory[at.BOOK_KIN] = 0
 
     def _begin(self) -> None:
-        self._memory = np.zeros(at.BOOK_PLACES + 2 * _PLACES, np.int64)
+        self._memory = np.zeros(at.BOOK_PLACES + 2 * (_PLACES + _KIN_PLACES), np.int64)
         self._memory[at.BOOK_PYTHON] = address_of(python_table())
         self._memory[at.BOOK_SIZE] = _PLACES
+        self._memory[at.BOOK_FORM_AT] = slot_of(Signature, "form")
         self.look_up = entry("look_up").of(self._memory)
+
+
+def _signed(number: int) -> int:
+    return number - (1 << 64) if number >> 63 else number
 
 
 def was_used(glance: Glance) -> bool:

@@ -27,8 +27,19 @@ from .book import Book, was_used
 from .execution.dump import dump
 from .execution.joint import Joints
 from .execution.program import Program
-from .glances.glance import Ahead, Glance
-from .moving import apart, are_grouped, group, groups, read_apart, settle, settle_nodes, without_places
+from .glances.glance import Ahead, Glance, none
+from .glances.kin import Kin, kin_of
+from .moving import (
+    apart,
+    are_apart,
+    are_grouped,
+    group,
+    groups,
+    read_apart,
+    settle,
+    settle_nodes,
+    without_places,
+)
 from .patterns import kept
 from .patterns.arrangement import Arrangement, form_of
 from .patterns.outline import Outline, Reading
@@ -42,6 +53,8 @@ _ARRANGEMENTS = 16  # of one family
 _CHANCES = 3        # families that differ in which operands are the same, before none is taken for another
 _COMPARED = 8       # of them, with a new one
 _PASSED = 1 << 14   # graphs that came once in shapes without an entry
+_OFTEN, _AGAIN = 8, 1 << 40     # times that a joint formula held until it gets kin, which it gets once
+_WORTH_CODE = 64    # that any held, until it is worth to load the code
 _PLACELESS = 4096   # graphs of one family that are compared with the next one
 _signature = attrgetter("signature")
 _log = logging.getLogger("flambeau")
@@ -56,7 +69,7 @@ class Family:
     """
 
     __slots__ = ("key", "outline", "pattern", "arrangements", "joints", "entries", "rent", "returns",
-                 "following", "moves", "placeless", "passer", "passed", "__weakref__")
+                 "following", "moves", "placeless", "passer", "passed", "kin", "__weakref__")
 
     def __init__(self, key: tuple[Any, ...], outline: Outline) -> None:
         self.key = key
@@ -73,6 +86,7 @@ class Family:
         self.placeless: set[int] | None = None
         self.passer = Entry(self, [])   # stands for shapes without an entry (Note: passing programs)
         self.passed = False
+        self.kin: list[Kin] = []
 
 
 class Entry:
@@ -110,6 +124,7 @@ book: Book[Entry] = Book()
 _passed: set[int] = set()
 _latest: Entry | None = None
 _remembered = 0
+_held = 0
 
 
 def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | None:
@@ -192,8 +207,35 @@ def _passing(family: Family, reading: Reading) -> Program | None:
     _latest.family.following = ref(family)
     _latest = family.passer
     _latest.program = program
+    _consider_kin(family, reading.signatures)
     ran.append("new shapes")
     return program
+
+
+def _consider_kin(family: Family, signatures: list[Signature]) -> None:
+    """A joint formula held: should it do so often, it gets kin (Note: kin)."""
+    global _held
+    _held += 1
+    joint, numbers = family.joints.latest or (None, ())
+    if joint is None or joint.held < _OFTEN or _held < _WORTH_CODE or are_apart(signatures):
+        return
+    joint.held = -_AGAIN
+    kin = kin_of(family.outline, joint, signatures, numbers, family.moves)
+    if kin is not None:
+        family.kin.append(kin)
+        book.enter_kin(kin)
+
+
+def failed_kin(kin: Kin, pending: list[Node]) -> Entry:
+    """An entry for kin in which a kernel has failed for the shapes of pending nodes."""
+    signatures = [*map(_signature, pending)]
+    if kin.moves:
+        settle_nodes(pending, signatures)
+    signatures.reverse()
+    family = next(family for family in _families.values() if kin in family.kin)
+    entry = Entry(family, signatures)
+    entry.program, entry.glance = kin.become(signatures), none
+    return entry
 
 
 def moved(pending: list[Node]) -> Entry | None:
@@ -239,6 +281,7 @@ def _plan(entry: Entry, nodes: list[Node]) -> Program:
         family.returns.count_new()
     program = family.joints.program(entry.signatures)
     if program is not None:
+        _consider_kin(family, entry.signatures)
         return program
     plans = family.pattern.plans(entry.signatures) if family.pattern is not None else None
     key, new = None, list[Planned]()
@@ -368,7 +411,7 @@ def _make_room() -> None:
     while _remembered > _LIMIT and _entries:
         entry = _entries.popleft()
         family, signatures = entry.family, tuple(entry.signatures)
-        keeps_family = family.passed and len(family.entries) == 1
+        keeps_family = len(family.entries) == 1 and (family.passed or any(x.was_used() for x in family.kin))
         if entry.used or keeps_family or (entry.glance is not None and was_used(entry.glance)):
             entry.used = False
             family.passed = family.passed and not keeps_family
@@ -381,6 +424,7 @@ def _make_room() -> None:
         book.drop(entry)
         del family.entries[signatures]
         if not family.entries:
+            book.drop_kin(family.kin)
             del _families[family.key]
             alike = _alike[family.key[:2]]
             alike.remove(family)
@@ -390,7 +434,7 @@ def _make_room() -> None:
 
 def clear() -> None:
     """Forget all programs."""
-    global _latest, _remembered
+    global _latest, _remembered, _held
     _families.clear()
     _alike.clear()
     _entries.clear()
@@ -403,4 +447,4 @@ def clear() -> None:
     groups.clear()
     _passed.clear()
     _latest = None
-    _remembered = 0
+    _remembered = _held = 0

@@ -105,6 +105,12 @@ def are_grouped(signatures: Sequence[Signature]) -> bool:
     return bool(groups) and _keys(signatures)[0] in groups
 
 
+def are_apart(signatures: Sequence[Signature]) -> bool:
+    """Whether what graphs of these forms read is told apart in other ways than by where it lies."""
+    key = _keys(signatures)[0] if apart or groups else 0
+    return key in apart or key in groups
+
+
 def group(reading: Reading, outlines: Sequence[Outline]) -> bool:
     """Compare a graph with others of its operators: whether groups are one tensor in some of them alone."""
     first, signatures = outlines[0], reading.signatures

@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from operator import sub
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from ...llvm.compiling import dumping
 from ...plan import Plan, total_nanoseconds
 from ...quantity import Quantity, Tape, most
 from ..patterns.arrangement import Arrangement
+from ..patterns.layout import Layout
 from ..patterns.pattern import Plans
 from ..patterns.sketches import Sketch
 from ..patterns.varying import taking
@@ -39,10 +40,11 @@ _MISSED = 16    # shapes for which none of them held, more than those for which 
 class Joints:
     """The joint formulas of a family."""
 
-    __slots__ = ("known", "_tries", "_patchwork", "_missed")
+    __slots__ = ("known", "latest", "_tries", "_patchwork", "_missed")
 
     def __init__(self) -> None:
         self.known: list[Joint] = []
+        self.latest: tuple[Joint, Sequence[int]] | None = None  # which held last, and for which numbers
         self._tries = 0
         self._patchwork: Patchwork | None = None
         self._missed = 0
@@ -80,6 +82,8 @@ class Joints:
         for joint, own in near:
             found = made(joint, signatures, own)
             if found is not None:
+                joint.held += 1
+                self.latest = joint, own
                 return found
         return None
 
@@ -101,26 +105,47 @@ class Joints:
             self.known.insert(0, joint)
 
 
+class Wanted(NamedTuple):
+    """What a joint formula gives, as quantities or numbers.
+
+    ``words``: of the program's memory; ``moved``: shifts of words that point into the arena; ``sizes``: of
+    what needs room there, in bytes; ``counts``: of new arrays' elements; ``scratch``: the bytes that a thread
+    has for itself.
+    """
+
+    words: tuple[Any, ...]
+    moved: tuple[Any, ...]
+    sizes: tuple[Any, ...]
+    counts: tuple[Any, ...]
+    scratch: Any
+    nanoseconds: Any
+
+
 class Joint:
-    """The joint formula of shapes that agree with a sketch, made of the program for some of them."""
+    """The joint formula of shapes that agree with a sketch, made of the program for some of them.
+
+    ``constant``: nodes that must be as they are; ``alike``: those that must be as others are. ``shifts``: of
+    each word that points into the arena, as far as it does not vary.
+    """
 
     def __init__(self, arrangement: Arrangement, program: Program, segment: Segment, sketch: Sketch,
                  numbers: Sequence[int]) -> None:
-        self._arrangement, self._segment, self.sketch = arrangement, segment, sketch
+        self.arrangement, self._segment, self.sketch = arrangement, segment, sketch
         self._pattern = arrangement.pattern
         self._signatures, self.given = program.signatures, numbers
-        self._tape = Tape(numbers)
-        self._constant: list[int] = []          # nodes that must be as they are,
-        self._alike: list[tuple[int, int]] = []     # and those that must be as others are
-        taped = sketch.on_tape(self._tape.given, sketch.members, self._signatures)
+        self.tape = Tape(numbers)
+        self.constant: list[int] = []
+        self.alike: list[tuple[int, int]] = []
+        taped = sketch.on_tape(self.tape.given, sketch.members, self._signatures)
         self._outputs = {k: s.outputs for k, s in zip(sketch.members, taped)}
+        self.held = 0       # so often
         self._passing: Program | None = None
 
     def join(self, plans: list[Plan]) -> bool:
         """Whether all that the plans say follows from the numbers."""
         found = [self._plan(s, plan) for s, plan in enumerate(plans)]
         self._same, self._other, self._first = map(
-            taking, (self._constant, [a for a, _ in self._alike], [b for _, b in self._alike]))
+            taking, (self.constant, [a for a, _ in self.alike], [b for _, b in self.alike]))
         self._known = list(self._same(self._signatures))
         segment, form = self._segment, self._segment.form
         words, shifts = self._words(found), form.listed_shifts(found)
@@ -128,12 +153,12 @@ class Joint:
         moved = [(row, shifts[at]) for row, at in enumerate(form.in_arena[:, 2])]
         words, moved = [[x for x in own if x[1].__class__ is Quantity] for own in (words, moved)]
         scratch = functools.reduce(most, [call.scratch for plan in found for call in plan.calls], 0)
-        self._function = self._tape.function((
+        self.wanted = Wanted(
             tuple([x for _, x in words]), tuple([x for _, x in moved]), tuple(self._sizes(found)),
-            tuple([self._size(*result)[0] for result in form.made]), scratch,
-            total_nanoseconds(found)))
-        self._places, self._rows = (np.array([at for at, _ in own], np.intp) for own in (words, moved))
-        self._shifts = form.shifts(plans)[form.in_arena[:, 2]]
+            tuple([self._size(*result)[0] for result in form.made]), scratch, total_nanoseconds(found))
+        self._function = self.tape.function((*self.wanted,))
+        self.places, self.rows = (np.array([at for at, _ in own], np.intp) for own in (words, moved))
+        self.shifts = form.shifts(plans)[form.in_arena[:, 2]]
         self._relative = np.array([*form.addresses, *form.status_words], np.intp)
         self._image = segment.memory.copy()
         self._image[self._relative] -= segment.address
@@ -149,15 +174,15 @@ class Joint:
                     self.sketch, self.given, s, self._signatures, plan):
                 formula = own.formulas.find(own.take(self.given))   # of shapes that came again by chance
             if formula is not None:
-                return formula.on(self._tape, own.take(self._tape.given))
+                return formula.on(self.tape, own.take(self.tape.given))
         twin = pattern.twin_of(s)
         if twin is not None:
             pairs = [*zip(members, pattern.stages[twin])]
             if all(self._signatures[a] is self._signatures[b] for a, b in pairs):
-                self._alike += pairs
+                self.alike += pairs
                 self._outputs.update({a: self._outputs[b] for a, b in pairs if b in self._outputs})
                 return self._plan(twin, plan)
-        self._constant += members
+        self.constant += members
         return plan
 
     def _size(self, k: int, r: int) -> tuple[Any, int]:
@@ -168,7 +193,7 @@ class Joint:
     def _sizes(self, plans: list[Plan]) -> list[Any]:
         """As ``Program`` has them."""
         found: list[Any] = []
-        for needed, _ in self._arrangement.places:
+        for needed, _ in self.arrangement.places:
             for place in needed:
                 if place.__class__ is int:
                     found.append(plans[place].workspace)
@@ -207,7 +232,7 @@ class Joint:
         values, layout, shifts, counts, scratch, nanoseconds = found
         memory = self._image.copy()
         memory[self._relative] += memory.__array_interface__["data"][0]
-        memory[self._places] = values
+        memory[self.places] = values
         segment = self._segment.again(memory, layout, shifts, counts, signatures, scratch, nanoseconds)
         return Program.of(self._pattern, signatures, layout, segment)
 
@@ -222,9 +247,13 @@ class Joint:
         program, segment = self._passing, self._passing.parts[0]
         values, layout, shifts, counts, scratch, nanoseconds = found
         assert isinstance(segment, Segment)
-        segment.become(self._places, values, layout, shifts, counts, signatures, scratch, nanoseconds)
+        segment.become(self.places, values, layout, shifts, counts, signatures, scratch, nanoseconds)
         program.signatures, program.offsets, program.size = signatures, layout.offsets, layout.size
         return program
+
+    def layout(self, numbers: Sequence[int]) -> Layout:
+        """Where values of shapes lie for which it holds."""
+        return self.arrangement.layout(self._function(*numbers)[2])
 
     def _evaluate(self, signatures: Sequence[Signature], numbers: Sequence[int]) -> tuple[Any, ...] | None:
         """The words that vary, where values lie, and what else a segment needs."""
@@ -235,8 +264,8 @@ class Joint:
         if found is None:
             return None
         values, moved, sizes, counts, scratch, nanoseconds = found
-        shifts = self._shifts
+        shifts = self.shifts
         if moved:
             shifts = shifts.copy()
-            shifts[self._rows] = moved
-        return values, self._arrangement.layout(sizes), shifts, counts, scratch, nanoseconds
+            shifts[self.rows] = moved
+        return values, self.arrangement.layout(sizes), shifts, counts, scratch, nanoseconds

@@ -332,6 +332,13 @@ def _is_own(x: Any) -> bool:
     return x.base is None and bool(x.flags.writeable)
 
 
+def scratch_of(size: int) -> tuple[int, int]:
+    """The address of scratch memory of so many bytes at least, and how many it has."""
+    if _scratch.size < size:
+        _more(size)
+    return _scratch.address, _scratch.size
+
+
 def _more(size: int) -> int:
     """The address of more scratch memory."""
     global _scratch

@@ -27,6 +27,7 @@ from .words import (
     ROOM,
     SET,
     SIGNATURE_AT,
+    STARTS,
     VALUE_AT,
     GlanceCode,
     settled,
@@ -40,10 +41,15 @@ def _shift_of(module: Module) -> Function:
         i, place = c.get("%row", 0, "i64"), c.get("%row", 8, "i64")
         node = c.get(c.found(i), 0)
         signature = c.get(node, SIGNATURE_AT)
-        with f.when(c.same(signature, c.get(c.row(NODES, c.table(NODES)[0], i), 0))):
-            f.give(0)
-        words = f.at(c.get(settled(c, signature), TUPLE_AT + 8), BYTES_AT, "i8")
-        words = f.at(words, f.mul(f.sub(place, TUPLE_AT), 2), "i8")
+        starts, begin = c.word(STARTS, "ptr"), f.variable("ptr", "null")
+        expected = c.same(signature, c.get(c.row(NODES, c.table(NODES)[0], i), 0))
+        with f.when(expected):
+            with f.when(c.same(starts, "null")):
+                f.give(0)
+            begin.set(c.get(f.at(starts, i, "ptr"), 0))
+        with f.otherwise(expected):
+            begin.set(f.at(c.get(settled(c, signature), TUPLE_AT + 8), BYTES_AT, "i8"))
+        words = f.at(begin.get(), f.mul(f.sub(place, TUPLE_AT), 2), "i8")
         shift = c.get(words, 0, "i64")
         with f.when(c.equal(c.get(words, 8, "i64"), 0)):
             f.give(shift)

@@ -67,11 +67,11 @@ def none(pending: list[Node]) -> None:
 def glance_at(outline: Outline, program: Program) -> Glance:
     """The glance of a graph that has just been run."""
     segment = program.parts[0]
-    tables = _tables_of(outline, program)
+    tables = tables_of(outline, program)
     if tables is None or not isinstance(segment, Segment):
         return none
-    glance = entry("glance").of(_memory(tables, segment, len(outline.forms)))
-    return _helped(glance, segment) if segment.is_shared else glance
+    glance = entry("glance").of(laid_out(tables, segment, len(outline.forms)))
+    return helped(glance, segment) if segment.is_shared else glance
 
 
 class Ahead:
@@ -109,14 +109,14 @@ class Ahead:
 def ahead_of(outline: Outline, program: Program) -> Ahead | None:
     """How to begin a graph that has been run; None if it is computed in one go alone."""
     segment = program.parts[0]
-    tables = _tables_of(outline, program)
+    tables = tables_of(outline, program)
     if tables is None or not isinstance(segment, Segment):
         return None
-    return Ahead(_memory(tables, segment, len(outline.forms)), segment)
+    return Ahead(laid_out(tables, segment, len(outline.forms)), segment)
 
 
-def _tables_of(outline: Outline, program: Program) -> list[Rows] | None:
-    """The same, or None for what is no short list of one segment."""
+def tables_of(outline: Outline, program: Program) -> list[Rows] | None:
+    """The rows of a glance's tables; None of what is no short list of one segment."""
     segment = program.parts[0]
     if not (KEEP and isinstance(segment, Segment) and len(program.parts) == 1
             and len(outline.forms) <= _NODES) or not node_layout_is_known():
@@ -172,7 +172,7 @@ def _number_rows(program: Program, segment: Segment, last: int) -> Rows | None:
     return rows
 
 
-def _memory(tables: list[Rows], segment: Segment, nodes: int) -> Any:
+def laid_out(tables: list[Rows], segment: Segment, nodes: int) -> Any:
     """Tables as they lie in memory."""
     sizes = [len(rows) * width for rows, width in zip(tables, at.WIDTHS)]
     leaves = len(tables[at.FIRST])
@@ -190,23 +190,23 @@ def _memory(tables: list[Rows], segment: Segment, nodes: int) -> Any:
     return memory
 
 
-def _helped(glance: Glance, segment: Segment) -> Glance:
+def helped(glance: Glance, segment: Segment) -> Glance:
     """The same for a longer program: the helpers wake up while the graph is compared."""
-    header, address, scratch = segment.header, segment.address, segment.scratch
+    header, address = segment.header, segment.address
 
-    def helped(pending: list[Node]) -> Any:
+    def with_helpers(pending: list[Node]) -> Any:
         if settings.threads == 1:
             return glance(pending)
         crew = team()
         header[runtime.TEAM] = crew.address
-        crew.open(address, settings.threads - 1, scratch)
+        crew.open(address, settings.threads - 1, segment.scratch)
         try:
             return glance(pending)
         finally:
             crew.close()
             header[runtime.TEAM] = 0
 
-    return helped
+    return with_helpers
 
 
 def memory_of(glance: Glance) -> Any:

@@ -10,18 +10,24 @@ What lies in memory for it: ``words.py``.
 
 from __future__ import annotations
 
-from ...llvm.build import Function, Module
+from ...llvm.build import Function, Module, Variable
 from ...llvm.compiling.code import kernels
 from ...llvm.compiling.effort import Effort
 from ..runtime import runtime
 from ..runtime.objects import DATA_AT, ITEMS_AT, REFERENCES_AT, SIZE_AT, TUPLE_AT, ObjectCode
+from . import kin_words
 from .filling import fill_arrays, write_numbers
 from .fitting import is_the_graph
 from .words import (
     ARENA,
     BIND,
+    BOOK_FIT,
+    BOOK_FORM_AT,
+    BOOK_KIN,
+    BOOK_KIN_SIZE,
     BOOK_PLACES,
     BOOK_PYTHON,
+    BOOK_SAID,
     BOOK_SIZE,
     EMPTY,
     GIVEN,
@@ -205,9 +211,60 @@ def _drop_dead(module: Module) -> Function:
     return f
 
 
+def _kin(module: Module, glance: Function) -> Function:
+    """The same as ``look_up`` for graphs of which other shapes are known (Note: kin)."""
+    with module.helper("kin", [("ptr", "%book"), ("ptr", "%pending"), ("i64", "%count")], "ptr") as f:
+        c = ObjectCode(f, "%book", BOOK_PYTHON)
+        kin = f.variable("ptr", "null")
+        size = c.word(BOOK_KIN_SIZE)
+        with f.when(f.compare("ne", size, 0)):
+            number = _number(c, "%pending", "%count", c.word(BOOK_FORM_AT))
+            place = f.add(f.emit(f"and i64 {number}, {f.sub(size, 1)}"), c.word(BOOK_SIZE))
+            row = f.at(f.at("%book", BOOK_PLACES, "i64"), f.mul(place, 2), "i64")
+            with f.when(c.equal(c.get(row, 0, "i64"), number)):
+                kin.set(c.get(row, 8))
+        with f.forever() as leave:
+            leave(c.same(kin.get(), "null"))
+            said = f.emit(f"call i64 {c.word(BOOK_FIT, 'ptr')}(ptr {kin.get()}, ptr %pending)")
+            with f.when(f.compare("ne", said, kin_words.REFUSED)):
+                f.write("i64", 1, f.at(kin.get(), kin_words.USED, "i64"), 8)
+                f.write("ptr", kin.get(), f.at("%book", BOOK_KIN, "i64"), 8)
+                f.write("i64", said, f.at("%book", BOOK_SAID, "i64"), 8)
+                leave(f.compare("ne", said, kin_words.READY))
+                found = str(f.run(glance, c.get(kin.get(), 8 * kin_words.GLANCE), "%pending"))
+                with f.when(c.same(found, c.object(TRUE))):
+                    c.tell(LET_GO, found)
+                    f.give(c.call(NEW_INTEGER, "i64 %count"))
+                with f.otherwise(c.same(found, c.object(NONE))):
+                    f.give(found)
+                c.tell(LET_GO, found)
+                f.write("ptr", "null", f.at("%book", BOOK_KIN, "i64"), 8)
+            kin.set(c.get(kin.get(), 8 * kin_words.NEXT))
+        c.tell(HOLD, c.object(NONE))
+        f.give(c.object(NONE))
+    return f
+
+
+def _number(c: ObjectCode, pending: str, count: str, field: str) -> str:
+    """A number for what a field of the signatures of pending nodes refers to."""
+    f = c.f
+    number, items = f.variable("i64", 0), c.get(pending, ITEMS_AT)
+    with f.loop(0, count) as i:
+        signature = c.get(c.get(f.at(items, i, "ptr"), 0), SIGNATURE_AT)
+        _mix(f, number, c.get(signature, field))
+    return number.get()
+
+
+def _mix(f: Function, number: Variable, x: str) -> None:
+    """Let a number depend on an address, too."""
+    added = f.emit(f"add i64 {number.get()}, {f.emit(f'ptrtoint ptr {x} to i64')}")
+    mixed = f.emit(f"mul i64 {added}, {MIXER}")
+    number.set(f.emit(f"xor i64 {mixed}, {f.emit(f'lshr i64 {mixed}, 32')}"))
+
+
 def _look_up(module: Module, glance: Function) -> None:
     """``look_up(self, pending)``: the glance that the book has for nodes of these signatures."""
-    drop_dead = _drop_dead(module)
+    drop_dead, kin = _drop_dead(module), _kin(module, glance)
     with module.function("look_up", [("ptr", "%self"), ("ptr", "%pending")], "ptr") as f:
         book = f.read("ptr", f.at("%self", DATA_AT, "i8"), 8)
         c = ObjectCode(f, book, BOOK_PYTHON)
@@ -218,17 +275,15 @@ def _look_up(module: Module, glance: Function) -> None:
             kept = settled(c, signature.get())
             with f.otherwise(c.same(kept, c.object(NONE))):
                 signature.set(c.get(kept, TUPLE_AT))
-            added = f.emit(f"add i64 {number.get()}, {f.emit(f'ptrtoint ptr {signature.get()} to i64')}")
-            mixed = f.emit(f"mul i64 {added}, {MIXER}")
-            number.set(f.emit(f"xor i64 {mixed}, {f.emit(f'lshr i64 {mixed}, 32')}"))
+            _mix(f, number, signature.get())
         place = f.emit(f"and i64 {number.get()}, {f.sub(c.word(BOOK_SIZE), 1)}")
         row = f.at(f.at(book, BOOK_PLACES, "i64"), f.mul(place, 2), "i64")
         found = c.get(row, 8)
         there = f.emit(f"icmp ne ptr {found}, null")
         same = c.equal(c.get(row, 0, "i64"), number.get())
+        f.write("i64", 0, f.at(book, BOOK_KIN, "i64"), 8)
         with f.otherwise(f.emit(f"and i1 {there}, {same}")):
-            c.tell(HOLD, c.object(NONE))
-            f.give(c.object(NONE))
+            f.give(str(f.run(kin, book, "%pending", count)))
         f.write("i64", 1, f.at(found, USED, "i64"), 8)
         said = str(f.run(glance, found, "%pending"))
         with f.when(c.same(said, c.object(TRUE))):

@@ -31,15 +31,18 @@ WIDTHS = 3, 2, 3, 4, 1, ROW_WORDS, 2, 2, 4
 # stands, room for pointers to nodes and leaves and for shifts, Python's functions and objects, whether it is
 # so long that others get the interpreter lock meanwhile, room for a set of leaves, its size (a power of two),
 # whether it was found in the book since somebody asked, room for a number of elements, and from when it is
-# ready until its values are given the list of its nodes, otherwise 0, and that of its arrays.
+# ready until its values are given the list of its nodes, otherwise 0, and that of its arrays. Of kin (Note:
+# kin), for each node where it is said how far its operands are shifted, and of which type they are.
 (PROGRAM, SLOTS, ARENA, FOUND, PYTHON, LONG, SET, ROOM, USED, COUNT, LIVE,
- VALUES) = range(2 * len(TABLES), 2 * len(TABLES) + 12)
-HEADER_WORDS = VALUES + 1
+ VALUES, STARTS) = range(2 * len(TABLES), 2 * len(TABLES) + 13)
+HEADER_WORDS = STARTS + 1
 FLOAT, DOUBLE, HALF, BFLOAT, INTEGER, INT32, INT16, INT8, UINT8 = range(9)
 MIXER = 0x9E3779B97F4A7C15 - (1 << 64)     # 2 ** 64 by the golden ratio: neighbours come to lie apart
 # The book: the functions and objects of Python, how many places it has (a power of two), and at each place
-# the number of a graph's signatures and the address of its glance, or zeros.
-BOOK_PYTHON, BOOK_SIZE, BOOK_PLACES = range(3)
+# the number of a graph's signatures and the address of its glance, or zeros. After these places come others,
+# with the number of a graph's forms and the address of its kin (Note: kin): how many, 0 where there is none,
+# what tells whether a graph is kin, which kin was asked last, or 0, and what it said where others run it.
+(BOOK_PYTHON, BOOK_SIZE, BOOK_KIN_SIZE, BOOK_FIT, BOOK_KIN, BOOK_SAID, BOOK_FORM_AT, BOOK_PLACES) = range(8)
 
 # The table of what is Python's and NumPy's.
 (NONE, TRUE, EMPTY, NODE_TYPE, HOLD, LET_GO, NEW_LIST, SLICE, SET_SLICE, AS_DOUBLE, AS_INTEGER, OCCURRED,

@@ -33,7 +33,9 @@ class Sketch:
 
     ``members``: positions of the nodes; ``which``: of the geometries of all their operands, results and
     attributes, which of the distinct ones they are. ``classes``: of all integers of these which number they
-    are, of ``constants`` first and then of the numbers that vary.
+    are, of ``constants`` first and then of the numbers that vary. ``at``: of each member, where its
+    geometries are among all. ``steady``: members that were the same in all shapes; ``again``: pairs of those
+    that were always the same as one before; ``varied``: the others.
     """
 
     def __init__(self, members: list[int], shapes: Sequence[Sequence[Signature]]) -> None:
@@ -48,21 +50,22 @@ class Sketch:
         self.classes = whole.number(place, self.constants)
         self._whole = whole
         kinds = {k: tuple([signatures[k] for signatures in shapes]) for k in members}
-        steady = [k for k in members if len({*kinds[k]}) == 1]
+        self.steady = [k for k in members if len({*kinds[k]}) == 1]
         varied: dict[Any, int] = {}     # members that were not always the same as one before
         pairs = [(k, varied.setdefault(kinds[k], k)) for k in members if len({*kinds[k]}) > 1]
-        again = [pair for pair in pairs if pair[0] != pair[1]]
-        self._again, self._before = taking([k for k, _ in again]), taking([k for _, k in again])
-        self._varied = Part([*varied.values()], shapes)
+        self.again = [pair for pair in pairs if pair[0] != pair[1]]
+        self._again, self._before = taking([k for k, _ in self.again]), taking([k for _, k in self.again])
+        self.varied = [*varied.values()]
+        self._varied = Part(self.varied, shapes)
         self._varied.number(place, self.constants)
-        self._steady_of = taking(steady)
+        self._steady_of = taking(self.steady)
         self._steady_ones = list(self._steady_of(shapes[0]))
         self._stages: dict[int, Own | None] = {}
         self._starts = [*accumulate(self._lengths, initial=0)]
-        self._at: dict[int, int] = {}       # of each member, where its geometries are among all
+        self.at: dict[int, int] = {}
         count = 0
         for k in members:
-            self._at[k] = count
+            self.at[k] = count
             count += len(geometries_of([shapes[-1][k]]))
 
     def numbers(self, signatures: Sequence[Signature]) -> Sequence[int] | None:
@@ -73,6 +76,10 @@ class Sketch:
             and self._again(signatures) == self._before(signatures)
         return (self._varied if known else self._whole).numbers(signatures)
 
+    def classes_of(self, kind: int) -> Sequence[int]:
+        """Which numbers the integers of one of the distinct geometries are."""
+        return self.classes[self._starts[kind]:self._starts[kind + 1]]
+
     def of_stage(self, stage: int, planned: Planned, signatures: Sequence[Signature]) -> Own | None:
         """The formulas of a stage; None of one that has other members than the sketch."""
         if stage not in self._stages:
@@ -81,21 +88,21 @@ class Sketch:
 
     def _own(self, planned: Planned, signatures: Sequence[Signature]) -> Own | None:
         members = planned.members
-        if not self._at.keys() >= {*members}:
+        if not self.at.keys() >= {*members}:
             return None
         own = [signatures[k] for k in members]
         count, places = len(self.constants), dict[int, int]()
         met: dict[int, int] = {}
         said: list[Any] = [planned.form, self.threads, *[(s.operator, alike(s), s.form) for s in own]]
         for k, s in zip(members, own):
-            for n, g in enumerate(geometries_of([s]), self._at[k]):
+            for n, g in enumerate(geometries_of([s]), self.at[k]):
                 kind = self.which[n]
                 if kind not in met:
                     said.append((facts_of(g), *[
                         self.constants[c] if c < count else (places.setdefault(c - count, len(places)),)
-                        for c in self.classes[self._starts[kind]:self._starts[kind + 1]]]))
+                        for c in self.classes_of(kind)]))
                 said.append(met.setdefault(kind, len(met)))
-        own_classes = [c for kind in met for c in self.classes[self._starts[kind]:self._starts[kind + 1]]]
+        own_classes = [c for kind in met for c in self.classes_of(kind)]
         constants = {self.constants[c] for c in own_classes if c < count}
         return Own(formulas_of(tuple(said)), [*places], taking([*places]),
                    None if planned.form is None else frozenset((0, 1, *constants)))
@@ -131,15 +138,14 @@ class Sketch:
         made: dict[int, Any] = {}
         found = []
         for k in members:
-            each = iter(self.which[self._at[k]:])
+            each = iter(self.which[self.at[k]:])
 
             def taped(g: Any, each: Any = each) -> Any:
                 if not varies(g):
                     return g
                 n = next(each)
                 if n not in made:
-                    made[n] = _with_numbers(g, [values[c] for c in
-                                                self.classes[self._starts[n]:self._starts[n + 1]]])
+                    made[n] = _with_numbers(g, [values[c] for c in self.classes_of(n)])
                 return made[n]
             found.append(_signature(signatures[k], taped))
         return found

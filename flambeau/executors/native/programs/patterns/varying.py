@@ -70,10 +70,10 @@ class Part:
         first = len(every) - len(said)
         self._fixed_of = taking([k for k in range(first, len(every)) if k not in which])
         self._fixed = self._fixed_of(every)
-        may_be_any = [_may_be_any(s, x) for s in self._others_of(own) for x in s.attributes]
-        distinct = {(which[k], may_be_any[k - first]): k for k in range(len(every) - 1, first - 1, -1)
+        is_any = [may_be_any(s, x) for s in self._others_of(own) for x in s.attributes]
+        distinct = {(which[k], is_any[k - first]): k for k in range(len(every) - 1, first - 1, -1)
                     if k in which}
-        self._facts_of = [(taking([k for (_, is_any), k in distinct.items() if is_any is wanted]), facts)
+        self._facts_of = [(taking([k for (_, any_of), k in distinct.items() if any_of is wanted]), facts)
                           for wanted, facts in ((True, _facts_of_any), (False, facts_of))]
         self._facts = self._facts_in(every)
 
@@ -143,7 +143,7 @@ def geometries_of(signatures: Sequence[Signature]) -> list[Any]:
     return found
 
 
-def _may_be_any(signature: Signature, attribute: Any) -> bool:
+def may_be_any(signature: Signature, attribute: Any) -> bool:
     """Whether an attribute's numbers may be any, 0 and 1 being nothing special.
 
     So it is where a part begins that is cut out or written: its template compares what it asks of.
