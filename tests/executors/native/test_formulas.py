@@ -176,7 +176,7 @@ def test_joint_formulas_fill_memory_as_plans_do(program: Callable[[Any], Any],
         if found is not None:
             plans = found.pattern.plans(signatures)
             assert plans is not None
-            arrangements = [joint._arrangement for joint in joints.known]
+            arrangements = [joint.arrangement for joint in joints.known]
             arrangement = next(x for x in arrangements if x.form == form_of(plans))
             wanted = Program(arrangement, signatures, plans)
             for ours, other in zip(found.parts, wanted.parts, strict=True):

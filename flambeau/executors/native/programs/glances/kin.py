@@ -8,6 +8,8 @@ of what is pending, plays the tape on them, and writes into the program, and int
 different; then the glance does the rest, which compares everything that does not depend on shapes.
 
 What is in the arena lies where the largest so far had room. A program that shapes make long calls helpers.
+Shapes that come again and again get a program of their own, once to make it costs no more than what their
+numbers cost: a glance that knows them need not read these.
 """
 
 from __future__ import annotations
@@ -45,9 +47,13 @@ from . import kin_words as at
 from . import words as glance_words
 from .glance import Rows, entry, helped, laid_out, tables_of
 from .kinship import Slots, entries
+from .playing import CALLED
 from .tapes import Played, Unplayable
 
 _MORE = 8       # room is made for a value that is larger by such a part
+_COMINGS = 1 << 9   # shapes of which it is known how often they came
+# In modelled nanoseconds: a program of one's own and each of its nodes; a call and another step of a tape.
+_OWN, _OWN_NODE, _CALL, _STEP = 100e3, 2e3, 700.0, 50.0
 
 
 class Kin:
@@ -195,11 +201,18 @@ class _Tables:
         for which, own in self._in_memory.items():
             memory[2 * which:2 * which + 2] = address_of(own), len(own)
         self._found: Any = np.zeros(self._last + 1, np.int64)
+        self._comings: Any = np.zeros(2 * _COMINGS, np.int64)
         memory[at.PYTHON:at.USED] = (
             address_of(_python()), 0, address_of(self._glance), address_of(self._found),
             address_of(self.registers), joint.sketch.threads, base, arena.cell_address, time,
-            np.array([SHARED]).view(np.int64)[0])
+            np.array([SHARED]).view(np.int64)[0], len(joint.given), address_of(self._comings), _COMINGS,
+            self._enough(steps))
         return memory
+
+    def _enough(self, steps: Sequence[Sequence[int]]) -> int:
+        """How often shapes come in vain before they get a program of their own."""
+        calls = sum([step[0] == CALLED for step in steps])
+        return int((_OWN + _OWN_NODE * self._last) / (_CALL * calls + _STEP * len(steps) + 1)) + 1
 
     def make_room(self, offsets: Any, sizes: Sequence[int], scratch: int) -> None:
         """Say where values lie that moved, and how much room there is."""

@@ -24,9 +24,11 @@ WIDTHS = 5, 2, 2, 4, 12, 2, 3, 2, 3
 # Beside each table's address and number of rows: Python's functions and objects, the next kin of the same
 # forms or 0, the memory of the glance, room for pointers to signatures, the registers of the tape, for how
 # many threads it was recorded, the program, where the arena's address stands, the register that has modelled
-# nanoseconds, from how many on a program is long, and whether it was found since somebody asked.
-(PYTHON, NEXT, GLANCE, FOUND, REGISTERS, THREADS, PROGRAM, ARENA, NANOSECONDS, LONG_FROM,
- USED) = range(2 * len(TABLES), 2 * len(TABLES) + 11)
+# nanoseconds, from how many on a program is long; how many numbers there are, room for how often some came
+# (of each the number that stands for them, and how often), for how many it is (a power of two), and how often
+# is enough; and whether it was found since somebody asked.
+(PYTHON, NEXT, GLANCE, FOUND, REGISTERS, THREADS, PROGRAM, ARENA, NANOSECONDS, LONG_FROM, NUMBERS, COMINGS,
+ COMINGS_SIZE, ENOUGH, USED) = range(2 * len(TABLES), 2 * len(TABLES) + 15)
 HEADER_WORDS = USED + 1
 
 WHOLE_FIELD, LENGTH = -1, -2
@@ -42,7 +44,7 @@ GEOMETRY, GEOMETRY_SAID, TUPLE, INTEGER = range(4)
 INTEGER_WORDS = 3
 CONSTANT, FIRST, SAME, NOTHING = range(4)
 ANY = 1 << 62
-REFUSED, READY, WAITS, SHARED = range(4)    # what is said of a graph
+REFUSED, READY, WAITS, SHARED, FREQUENT = range(5)  # what is said of a graph
 
 # The table of what is Python's.
 (NONE, HOLD, LET_GO, AS_INTEGER, AS_DOUBLE, NEW_INTEGER, NEW_FLOAT, CALL, OCCURRED, FORGET, COMPARE, INT_TYPE,

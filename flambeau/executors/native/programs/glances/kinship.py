@@ -224,17 +224,37 @@ def _is_shared(module: Module) -> Function:
     return f
 
 
+def _is_frequent(module: Module) -> Function:
+    """Whether these numbers have come so often that a program of their own pays; counts them."""
+    with module.helper("is_frequent", [("ptr", "%kin")], "i64") as f:
+        c = KinCode(f, "%kin")
+        registers, number = c.word(at.REGISTERS, "ptr"), f.variable("i64", 0)
+        with f.loop(0, c.word(at.NUMBERS)) as i:
+            added = f.emit(f"add i64 {number.get()}, {f.read('i64', f.at(registers, i, 'i64'), 8)}")
+            mixed = f.emit(f"mul i64 {added}, {glance.MIXER}")
+            number.set(f.emit(f"xor i64 {mixed}, {f.emit(f'lshr i64 {mixed}, 32')}"))
+        place = f.emit(f"and i64 {number.get()}, {f.sub(c.word(at.COMINGS_SIZE), 1)}")
+        row = f.at(c.word(at.COMINGS, "ptr"), f.mul(place, 2), "i64")
+        same = c.equal(c.get(row, 0, "i64"), number.get())
+        count = f.add(f.choose(same, "i64", c.get(row, 8, "i64"), 0), 1)
+        f.write("i64", number.get(), row, 8)
+        f.write("i64", count, f.at(row, 1, "i64"), 8)
+        f.give(f.emit(f"zext i1 {f.compare('sgt', count, c.word(at.ENOUGH))} to i64"))
+    return f
+
+
 @kernels("kin", Effort.FEW)
 def entries(fields: Slots) -> str:
     """``fit(kin, pending)``: what is said of pending nodes; ``fit_of(self, pending)``, a method, the same.
 
     REFUSED: they are no kin. READY: the glance is that of their shapes. SHARED: so it is, and helpers are
-    worth to be called. WAITS: there is no room for their values yet.
+    worth to be called. WAITS: there is no room for their values yet. FREQUENT: their shapes came so often
+    that they are to get a program of their own.
     """
     module = Module()
     equals = _equals(module)
     is_kin, played = _is_kin(module, dict(fields), equals), play(module, equals)
-    fill, is_shared = _fill(module), _is_shared(module)
+    fill, is_shared, is_frequent = _fill(module), _is_shared(module), _is_frequent(module)
     with module.function("fit", [("ptr", "%kin"), ("ptr", "%pending")], "i64") as f:
         c = KinCode(f, "%kin")
         fits = f.variable("i64", str(f.run(is_kin, "%kin", "%pending")))
@@ -247,6 +267,8 @@ def entries(fields: Slots) -> str:
             f.give(at.REFUSED)
         with f.otherwise(c.equal(str(f.run(fill, "%kin")), 1)):
             f.give(at.WAITS)
+        with f.when(c.equal(str(f.run(is_frequent, "%kin")), 1)):
+            f.give(at.FREQUENT)
         with f.when(c.equal(str(f.run(is_shared, "%kin")), 1)):
             f.give(at.SHARED)
         f.give(at.READY)
