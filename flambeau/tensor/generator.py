@@ -225,17 +225,30 @@ def _few(few: Any, source: Generator, operands: tuple[Any, ...], geometry: Geome
 def numbers_ahead() -> Ahead | None:
     """Where one number of the default generator comes from; None where there is more to it."""
     ahead = default_generator._ahead
-    if ahead.__class__ is not Ahead or levels or interceptors or settings.executor not in _AT_ONCE \
+    if levels or interceptors or settings.executor not in _AT_ONCE \
             or devices.resolve(None) is not devices.CPU:
         return None
+    return ahead if ahead.__class__ is Ahead else _begun_ahead()
+
+
+def _begun_ahead() -> Ahead | None:
+    """The same where no number was drawn since the state became another one; None where that is not known."""
+    source = default_generator
+    if source._ahead is not None or Failure.made:
+        return None
+    value = _value(source._held)
+    if value.__class__ is not np.ndarray:
+        return None
+    source._ahead = ahead = Ahead(value)
     return ahead
 
 
 def draw_few(few: Any, geometry: Geometry, *operands: Any) -> Tensor | None:
     """A few numbers of the default generator, with less around them; None where there is more to it."""
     ahead = default_generator._ahead
-    if ahead.__class__ is not Ahead or levels or geometry.device is not devices.CPU \
-            or not _draws_at_once(geometry):
+    if levels or geometry.device is not devices.CPU or not _draws_at_once(geometry):
+        return None
+    if ahead.__class__ is not Ahead and (ahead := _begun_ahead()) is None:
         return None
     numbers = few(ahead, geometry.numel, *operands, geometry.dtype.numpy)
     return None if numbers is None else from_value(numbers, geometry)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ def RANDOM_FULL(m: Any, state: Any, geometry: Geometry) -> Any:
     return in_memory_order(geometry, lambda shape: random_full(state, shape, geometry.dtype.numpy))
 
 
+_INTEGERS = {int}
 _ONE = {shape: contiguous(shape, dtypes.int64) for shape in ((), (1,))}
 
 
@@ -53,7 +55,7 @@ def _few_integers(*args: Any) -> Any:
         return None
     if high - low < WIDE and size in _ONE and (ahead := numbers_ahead()) is not None:
         return drawn_number(ahead.one_integer(low, high), _ONE[size])
-    if len(size) != 1 or size[0].__class__ is not int or not 0 < size[0] <= FEW:
+    if not {*map(type, size)} <= _INTEGERS or not 0 < prod(size) <= FEW or min(size, default=1) < 0:
         return None
     return draw_few(few_integers, contiguous(size, dtypes.int64, devices.resolve(None)), low, high)
 
