@@ -20,6 +20,7 @@ from ..measure import ran
 from . import on_return
 from .programs.execution.segment import Segment
 from .programs.glances.glance import ahead_of, glance_at, none
+from .programs.glances.kin import Kin
 from .programs.known import Entry, book, failed_kin, is_strange, moved, program_of, replays
 from .programs.moving import settle_nodes
 from .programs.patterns.outline import Reading
@@ -93,29 +94,34 @@ def _replayed(count: int) -> list[Node]:
     return []
 
 
-def known(pending: list[Node]) -> Entry | None:
+def known(pending: list[Node]) -> Entry | Kin | None:
     """The graph that is pending, if it has come before and can be begun (Note: head starts)."""
     entry = replays.get(tuple(map(_signature, pending))) or moved(pending)
     if entry is None or entry.program is None:
-        return None
+        return book.kin_of(pending)
     if entry.ahead is None:
         entry.ahead = ahead_of(entry.family.outline, entry.program) or False
     return entry if entry.ahead else None
 
 
-def finish(entry: Entry, pending: list[Node], live: list[Node]) -> list[Node]:
+def finish(begun: Entry | Kin, pending: list[Node], live: list[Node]) -> list[Node]:
     """Give what was begun, which is pending first, its values; it promises what ``native.replay`` says."""
-    assert entry.ahead
-    entry.used = True
-    arrays = entry.ahead.finish(pending)
-    return [] if arrays is None else _replay(entry, pending, live, arrays) or []
+    assert begun.ahead
+    arrays = begun.ahead.finish(pending)
+    if begun.__class__ is Entry:
+        begun.used = True
+    if arrays is None:
+        return []
+    entry = begun if isinstance(begun, Entry) else failed_kin(begun, pending)
+    return _replay(entry, pending, live, arrays) or []
 
 
 def modelled(pending: list[Node]) -> float | None:
     """The modelled nanoseconds of what is pending, if it is a graph that has come before."""
     entry = replays.get(tuple(map(_signature, pending)))
     if entry is None or entry.program is None:
-        return None
+        kin = book.kin_of(pending)
+        return None if kin is None else kin.nanoseconds
     return sum(part.nanoseconds for part in entry.program.parts if isinstance(part, Segment))
 
 

@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ....graph.node import Node, Signature
+from ..tiers import form_of
 from .glances import kin_words
 from .glances import words as at
 from .glances.glance import Glance, entry, memory_of, none, python_table
@@ -43,6 +44,7 @@ class Book(Generic[E]):
         self.look_up: Glance = _nothing
         self._kin: dict[int, list[Kin]] = {}        # by their number, the first asked first
         self._by_address: dict[int, Kin] = {}
+        self._by_forms: dict[tuple[int, ...], list[Kin]] = {}
 
     def enter(self, signatures: Sequence[Signature], entry: E, glance: Glance) -> None:
         """A graph has a glance. It stands in the book if it is short, and nothing but native code."""
@@ -70,6 +72,7 @@ class Book(Generic[E]):
         self._memory[at.BOOK_KIN_SIZE], self._memory[at.BOOK_FIT] = _KIN_PLACES, fit_address()
         self._kin.setdefault(kin.number, []).insert(0, kin)
         self._by_address[kin.address] = kin
+        self._by_forms.setdefault(kin.forms, []).insert(0, kin)
         self._chain(kin.number)
 
     def kin_asked(self) -> tuple[Kin, int] | None:
@@ -78,10 +81,18 @@ class Book(Generic[E]):
             return None
         return self._by_address[int(self._memory[at.BOOK_KIN])], int(self._memory[at.BOOK_SAID])
 
+    def kin_of(self, pending: Sequence[Node]) -> Kin | None:
+        """The kin that pending nodes are, made ready for them."""
+        if not self._by_forms:
+            return None
+        alike = self._by_forms.get(tuple(map(form_of, pending)), ())
+        return next((kin for kin in alike if kin.fits(pending)), None)
+
     def drop_kin(self, dropped: Sequence[Kin]) -> None:
         """Graphs are forgotten."""
         for kin in dropped:
             del self._by_address[kin.address]
+            self._by_forms[kin.forms].remove(kin)
             self._kin[kin.number].remove(kin)
             self._chain(kin.number)
 
@@ -112,6 +123,7 @@ class Book(Generic[E]):
         self._places.clear()
         self._kin.clear()
         self._by_address.clear()
+        self._by_forms.clear()
         if self._memory is not None:
             self._memory[at.BOOK_PLACES:] = 0
             self._memory[at.BOOK_KIN] = 0

@@ -227,10 +227,12 @@ def _consider_kin(family: Family, signatures: list[Signature]) -> None:
 
 
 def failed_kin(kin: Kin, pending: list[Node]) -> Entry:
-    """An entry for kin in which a kernel has failed for the shapes of pending nodes."""
-    signatures = [*map(_signature, pending)]
+    """An entry for kin in which a kernel has failed for the shapes of the first pending nodes."""
+    nodes = pending[:len(kin.program.signatures)]
+    signatures = [*map(_signature, nodes)]
     if kin.moves:
-        settle_nodes(pending, signatures)
+        settle_nodes(nodes, signatures)
+    nodes.clear()       # it is asked who refers to a node
     signatures.reverse()
     family = next(family for family in _families.values() if kin in family.kin)
     entry = Entry(family, signatures)

@@ -45,7 +45,7 @@ from ..runtime.objects import (
 )
 from . import kin_words as at
 from . import words as glance_words
-from .glance import Rows, entry, helped, laid_out, tables_of
+from .glance import Ahead, Rows, entry, helped, laid_out, tables_of
 from .kinship import Slots, entries
 from .playing import CALLED
 from .tapes import Played, Unplayable
@@ -67,6 +67,7 @@ class Kin:
         self._glance_memory = laid_out(tables, segment, len(outline.forms))
         self._glance = entry("glance").of(self._glance_memory)
         self._helped = helped(self._glance, segment)
+        self._ahead: Ahead | None = None
         self._layout = joint.layout(numbers)
         wanted = joint.wanted
         played = Played(joint.tape, (*wanted,))
@@ -86,6 +87,31 @@ class Kin:
     def number(self) -> int:
         """What it is found by: of the forms of the nodes."""
         return self._tables.number
+
+    @property
+    def forms(self) -> tuple[int, ...]:
+        """The forms of the nodes, in the order of recording."""
+        return tuple([signature.form for signature in reversed(self._tables.signatures)])
+
+    @property
+    def ahead(self) -> Ahead:
+        """How to begin what fits (Note: head starts)."""
+        if self._ahead is None:
+            self._ahead = Ahead(self._glance_memory, self._segment)
+        return self._ahead
+
+    @property
+    def nanoseconds(self) -> float:
+        """The modelled time of what fits."""
+        return float(self._tables.registers.view(np.float64)[int(self.memory[at.NANOSECONDS]) // 8])
+
+    def fits(self, pending: Sequence[Node]) -> bool:
+        """Whether pending nodes are kin; then the program and the glance are those of their shapes."""
+        said = self._fit(pending)
+        if said == at.WAITS:
+            self._make_room()
+            said = self._fit(pending)
+        return bool(said in (at.READY, at.SHARED))
 
     def go(self, pending: list[Node], said: int) -> Any:
         """Compute pending nodes, of which native code said this: what a glance says."""
@@ -151,7 +177,7 @@ class _Tables:
     def __init__(self, outline: Outline, joint: Joint, program: Program, glance_memory: Any, moves: bool,
                  played: Played) -> None:
         self._outline, self._joint, self._played = outline, joint, played
-        self._signatures, self._moves = program.signatures, moves
+        self.signatures, self._moves = program.signatures, moves
         self._glance = glance_memory
         self._last = len(outline.forms) - 1
         self._kept: list[Any] = [played.kept]
@@ -171,7 +197,7 @@ class _Tables:
     @property
     def number(self) -> int:
         number = 0
-        for signature in reversed(self._signatures):
+        for signature in reversed(self.signatures):
             mixed = (number + id(signature.form)) * glance_words.MIXER & (1 << 64) - 1
             number = mixed ^ (mixed >> 32)
         return number
@@ -222,7 +248,7 @@ class _Tables:
     def _forms(self) -> list[tuple[int, int]]:
         nodes = int(self._glance[2 * glance_words.NODES])
         width = 8 * glance_words.WIDTHS[glance_words.NODES]
-        return [(0 if self._last - i in self._fixed else id(self._signatures[self._last - i].form),
+        return [(0 if self._last - i in self._fixed else id(self.signatures[self._last - i].form),
                  nodes + width * i) for i in range(self._last + 1)]
 
     def _shift_words(self) -> None:
@@ -238,7 +264,7 @@ class _Tables:
     def _said(self) -> list[tuple[int, int, int, int]]:
         found = []
         for k in self._read_members:
-            s, node = self._signatures[k], self._last - k
+            s, node = self.signatures[k], self._last - k
             attributes, compute = self._fields["Signature.attributes"], self._fields["Signature.compute"]
             self._kept += s.attributes, s.compute
             found.append((node, compute, at.WHOLE_FIELD, id(s.compute)))
@@ -257,7 +283,7 @@ class _Tables:
         self._known: set[int] = set()   # numbers that were read
         for k in self._read_members:
             which = iter(range(sketch.at[k], len(sketch.which)))
-            for field, j, g in _varying(self._signatures[k]):
+            for field, j, g in _varying(self.signatures[k]):
                 kind = sketch.which[next(which)]
                 row = self._row(k, field, j, g, sketch.classes_of(kind))
                 row[at.AGAIN] = first.setdefault(kind, len(rows)) + 1 if g.__class__ is Geometry else 0
@@ -272,7 +298,7 @@ class _Tables:
         return base
 
     def _row(self, k: int, field: str, j: int, g: Any, classes: Sequence[int]) -> list[int]:
-        signature = self._signatures[k]
+        signature = self.signatures[k]
         row = [0] * at.READ_WORDS
         row[at.NODE], row[at.FIELD] = self._last - k, self._fields[f"Signature.{field}"]
         row[at.PLACE] = TUPLE_AT + 8 * j
