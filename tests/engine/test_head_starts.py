@@ -17,6 +17,7 @@ from flambeau.config import settings
 from flambeau.engine import looks
 from flambeau.engine.head_starts import HeadStarts, head_starts
 from flambeau.executors.native.programs import known
+from flambeau.executors.native.programs.glances.kin import Kin
 from flambeau.executors.native.programs.runtime.team import Team
 from flambeau.graph import pending
 
@@ -67,6 +68,24 @@ def _rounds_until_begun(weights: list[torch.Tensor]) -> torch.Tensor:
             return y
         y.sum().item()
     raise AssertionError("no graph had a head start")
+
+
+def test_a_graph_of_new_shapes_has_a_head_start(weights: list[torch.Tensor],
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known, "_OFTEN", 2)
+    monkeypatch.setattr(known, "_WORTH_CODE", 0)
+    begun = 0
+    for k in range(6 * ROUNDS):
+        y = _layers(torch.full((9 + k, WIDTH), k * 0.01), weights)
+        begun += _begun()
+        if _begun():
+            assert head_starts.begun.__class__ is Kin
+            found = y.sum().item()
+            wanted = _expected(np.full((9 + k, WIDTH), k * 0.01, np.float32), weights).sum()
+            assert found == pytest.approx(float(wanted), rel=1e-4, abs=1e-3)
+        else:
+            y.sum().item()
+    assert begun > ROUNDS
 
 
 def test_values_are_those_of_the_whole_graph(weights: list[torch.Tensor]) -> None:
