@@ -41,6 +41,7 @@ _PACKED, _IN_BLOCKS, _AT_ONCE = Rows
 
 
 @whole
+@functools.lru_cache(1 << 12)     # graphs of new shapes ask again for lengths that came before (Note: kin)
 def chosen(m: int, n: int, k: int, items: int, a_row: int, a_column: int, b_row: int, b_column: int,
            size_in_memory: int, plain: bool, holds_sums: bool, tile: Tile, threads: int) -> tuple[Any, ...]:
     """The blocks of a product. ``plain``: elements lie in memory in the type that is computed with.
