@@ -147,7 +147,7 @@ def test_programs_for_ever_new_shapes_are_forgotten(monkeypatch: pytest.MonkeyPa
 def test_results_do_not_depend_on_what_is_remembered(monkeypatch: pytest.MonkeyPatch, small: int) -> None:
     signing, views, readings = map(import_module, (
         "flambeau.tensor.recording.signing", "flambeau.tensor.aliasing.views", "flambeau.autograd.readings"))
-    caches = (signing.signatures, signing.projections, views._signatures, readings._readings,
+    caches = (signing.signatures, signing.projections, views.signatures, readings._readings,
               readings.sums)
     for cache in caches:
         monkeypatch.setattr(cache, "size", small)
