@@ -1,8 +1,10 @@
 """What an operator costs before anything is computed: to record one, to tape one, to differentiate one.
 
-    python benchmarks/recording.py [--oracle PYTHON] [--rounds 5] [--json FILE]
+    python benchmarks/recording.py [--oracle PYTHON] [--rounds 5] [--wide] [--python] [--json FILE]
 
-flambeau runs with its null executor, which computes nothing, so the figures are those of recording alone.
+flambeau runs with its null executor, which computes nothing, so the figures are those of recording alone:
+as native code records once graphs have come back, or with ``--python`` as Python does before. ``--wide``:
+some 130 operators and calls one by one (``recorded_operators.py``), instead of chains of a few.
 ``--oracle`` names an interpreter with PyTorch; its eager operators on the same tiny tensors, which it does
 compute, are measured beside them in alternating rounds. The least time over the rounds counts: noise only
 ever adds.
@@ -22,6 +24,8 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+
+import recorded_operators
 
 ROOT = Path(__file__).resolve().parent.parent
 LENGTH = 60
@@ -117,25 +121,29 @@ def measure(torch: Any, chain: Chain) -> dict[str, float]:
     return {name: min(spent) * 1e6 / LENGTH for name, spent in times.items()}
 
 
-def child(framework: str) -> None:
-    """Measure every chain with one framework and print JSON."""
+def child(framework: str, wide: bool, native: bool) -> None:
+    """Measure every chain, or call, with one framework and print JSON."""
     torch = importlib.import_module(framework)
+    if native and framework == "flambeau":
+        importlib.import_module("flambeau.executors.native.run")
+        importlib.import_module("flambeau.tensor.recording.native.record").begin()
     quiet = torch.config.executor("null") if framework == "flambeau" else nullcontext()
     if framework == "torch":
         torch.set_num_threads(1)
     gc.disable()
     with quiet:
-        print(json.dumps({chain.__name__: measure(torch, chain) for chain in CHAINS}))
+        print(json.dumps(recorded_operators.measure_all(torch) if wide else
+                         {chain.__name__: measure(torch, chain) for chain in CHAINS}))
 
 
-def in_child(python: str, framework: str) -> dict[str, dict[str, float]]:
+def in_child(python: str, framework: str, *flags: str) -> dict[str, dict[str, float]]:
     """Measure in a child process of the given interpreter."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     if framework == "flambeau":
         environment["PYTHONPATH"] = os.pathsep.join(
             filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")])
         )
-    command = [python, str(Path(__file__).resolve()), "--child", framework]
+    command = [python, str(Path(__file__).resolve()), "--child", framework, *flags]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode:
         sys.exit(f"{framework} failed:\n{done.stderr[-3000:]}")
@@ -153,12 +161,15 @@ def least(rounds: list[dict[str, dict[str, float]]]) -> dict[str, dict[str, floa
 def print_table(results: dict[str, dict[str, dict[str, float]]]) -> None:
     """Print microseconds per operator, and the ratio where both frameworks were measured."""
     figures = ["forward", "forward with grad", "backward"]
-    print(f"{'us per operator':16s}" + "".join(f"{figure:>34s}" for figure in figures))
+    width = max(map(len, next(iter(results.values())))) + 1
+    print(f"{'us per operator':{width}s}" + "".join(f"{figure:>34s}" for figure in figures))
     columns = "".join(f"{name:>12s}" for name in results) + (f"{'ratio':>10s}" if len(results) == 2 else "")
-    print(" " * 16 + "".join(f"{columns:>34s}" for _ in figures))
+    print(" " * width + "".join(f"{columns:>34s}" for _ in figures))
     for chain in next(iter(results.values())):
-        line = f"{chain:16s}"
+        line = f"{chain:{width}s}"
         for figure in figures:
+            if figure not in results[next(iter(results))][chain]:
+                continue
             values = [results[name][chain][figure] for name in results]
             cells = "".join(f"{value:12.2f}" for value in values)
             line += f"{cells + (f'{values[0] / values[1]:10.2f}' if len(values) == 2 else ''):>34s}"
@@ -174,19 +185,22 @@ def main() -> None:
         "--oracle", metavar="PYTHON", help="an interpreter with PyTorch, measured beside flambeau"
     )
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--wide", action="store_true", help="many operators and calls, one by one")
+    parser.add_argument("--python", action="store_true", help="as Python records, before graphs come back")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--child", choices=("flambeau", "torch"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        child(options.child)
+        child(options.child, options.wide, not options.python)
         return
+    flags = [f"--{name}" for name in ("wide", "python") if getattr(options, name)]
     rounds: dict[str, list[dict[str, dict[str, float]]]] = {"flambeau": []}
     if options.oracle:
         rounds["torch"] = []
     for _ in range(options.rounds):
-        rounds["flambeau"].append(in_child(sys.executable, "flambeau"))
+        rounds["flambeau"].append(in_child(sys.executable, "flambeau", *flags))
         if options.oracle:
-            rounds["torch"].append(in_child(options.oracle, "torch"))
+            rounds["torch"].append(in_child(options.oracle, "torch", *flags))
     results = {name: least(measured) for name, measured in rounds.items()}
     print_table(results)
     if options.json:
