@@ -64,8 +64,9 @@ def in_front(front: Callable[..., Any], function: Callable[..., Any]) -> Callabl
 
 def front_of(function: Callable[..., Any]) -> Callable[..., Any]:
     """What users know of a function: itself, if nothing is in front of it."""
-    found: Callable[..., Any] = function.__dict__.get("_front", function)
-    return found
+    while (front := function.__dict__.get("_front")) is not None:
+        function = front
+    return function
 
 
 def strict(function: Callable[..., Any], namespace: str, name: str, public: bool = True,

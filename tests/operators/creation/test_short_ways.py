@@ -64,7 +64,8 @@ def test_ranges_and_integers():
         assert torch.arange(3.0).dtype is torch.float32
         assert torch.arange(3, dtype=torch.int32).dtype is torch.int32
         assert torch.arange(3, device="meta").device.type == "meta"
-        assert torch.full((2, 3), 2).dtype is torch.int64 and torch.full((2, 3), 2.5).tolist() == [[2.5] * 3] * 2
+        assert torch.full((2, 3), 2).dtype is torch.int64
+        assert torch.full((2, 3), 2.5).tolist() == [[2.5] * 3] * 2
         drawn = torch.randint(3, 7, (5, 4))
         assert drawn.dtype is torch.int64 and drawn.min() >= 3 and drawn.max() < 7
         assert torch.randint(2, (5, 4), device="cpu").max() < 2
@@ -97,7 +98,8 @@ def test_wrong_arguments_are_refused(wrong):
 
 @pytest.mark.parametrize("wrong", [
     lambda: torch.zeros(-1), lambda: torch.randn(3, -2), lambda: torch.arange(3, 1),
-    lambda: torch.full((-1,), 2.0), lambda: torch.randint(5, 5, (3, 4)), lambda: torch.zeros(2, device="nowhere")])
+    lambda: torch.full((-1,), 2.0), lambda: torch.randint(5, 5, (3, 4)),
+    lambda: torch.zeros(2, device="nowhere")])
 def test_what_cannot_be_is_refused(wrong):
     with pytest.raises(RuntimeError):
         wrong()
