@@ -152,16 +152,40 @@ def nearest(x: Expression, scale: float) -> tuple[Expression, Expression]:
     return shifted - f.magic, n
 
 
+def nearest_power(x: Expression, scale: float, raised: int = 0) -> tuple[Expression, Expression]:
+    """x scale rounded to an integer n, as a number of x's type, and 2^(n + raised), which is to be normal.
+
+    What is added to round leaves the exponent's bits in the lowest ones.
+    """
+    f = format_of(x)
+    moved = f.magic + (f.bias + raised)
+    shifted = fma(x, scale, moved)
+    bits = shifted_bits(bits_of(shifted, f.integer), "shl", f.mantissa)
+    return shifted - moved, bits_of(bits, x.dtype)
+
+
 def reduced_expm1(r: Expression) -> Expression:
     """exp(r) - 1, |r| <= log(2) / 2."""
-    return fma(r * r, horner(table.EXP32 if r.dtype == FLOAT32 else table.EXP64, r), r)
+    return fma(r * r, horner(table.EXPM32 if r.dtype == FLOAT32 else table.EXPM64, r), r)
+
+
+def reduced_exp(r: Expression, scale: float = 1.0) -> Expression:
+    """exp(r) times a power of two, |r| <= log(2) / 2."""
+    if r.dtype == FLOAT32:
+        return horner([c * scale for c in table.EXP32], r)
+    return (reduced_expm1(r) + 1) * scale
 
 
 def by_ln2(x: Expression) -> tuple[Expression, Expression]:
     """x - n log(2), and the integer n."""
-    f = format_of(x)
     whole, n = nearest(x, 1 / math.log(2))
-    return fma(whole, -f.ln2[1], fma(whole, -f.ln2[0], x)), n
+    return _less(x, whole), n
+
+
+def _less(x: Expression, whole: Expression) -> Expression:
+    """x - whole log(2)."""
+    high, low = format_of(x).ln2
+    return fma(whole, -low, fma(whole, -high, x))
 
 
 def _scaled(x: Expression, n: Expression) -> Expression:
@@ -175,13 +199,19 @@ def _scaled(x: Expression, n: Expression) -> Expression:
 
 def exp(x: Expression) -> Expression:
     """exp(x)."""
-    return exp_of_negative(at_most(x, format_of(x).exp_range[1]))
+    low, high = format_of(x).exp_range
+    r, n = by_ln2(at_least(at_most(x, high), low))
+    return _scaled(reduced_exp(r), n)
 
 
 def exp_of_negative(x: Expression) -> Expression:
-    """exp(x) of x that is at most 0, or little more."""
-    r, n = by_ln2(at_least(x, format_of(x).exp_range[0]))
-    return _scaled(reduced_expm1(r) + 1, n)
+    """exp(x) of x that is at most 0, or little more: a power of two 64 steps up, and a polynomial as many down.
+
+    So the power is normal where exp(x) is subnormal, to which the product is rounded once.
+    """
+    x = at_least(x, format_of(x).exp_range[0])
+    whole, power = nearest_power(x, 1 / math.log(2), 64)
+    return reduced_exp(_less(x, whole), 2.0 ** -64) * power
 
 
 def exp2(x: Expression) -> Expression:
@@ -189,7 +219,7 @@ def exp2(x: Expression) -> Expression:
     low, high = format_of(x).exp_range
     bounded = at_most(at_least(x, low * 1.45), high * 1.45)
     whole, n = nearest(bounded, 1.0)
-    return _scaled(reduced_expm1((bounded - whole) * math.log(2)) + 1, n)
+    return _scaled(reduced_exp((bounded - whole) * math.log(2)), n)
 
 
 def expm1(x: Expression) -> Expression:

@@ -24,9 +24,10 @@ from ..expressions.functions import (
     log,
     log1p,
     nearest,
+    nearest_power,
     odd,
     power_of_two,
-    reduced_expm1,
+    reduced_exp,
     shifted_bits,
     wide,
 )
@@ -39,7 +40,7 @@ def _erf32(x: Expression) -> Expression:
     size = at_most(absolute(x), 4.0)
     near = fma(x, horner(table.ERF32_NEAR, size * size), x)
     r, n = by_ln2(horner(table.ERFC32_LOG, size))
-    far = fma(-power_of_two(n, x), reduced_expm1(r) + 1, 1.0)
+    far = fma(-power_of_two(n, x), reduced_exp(r), 1.0)
     return select(compare("<", size, 1), near, copysign(far, x))
 
 
@@ -56,14 +57,11 @@ def times_normal(x: Expression) -> Expression:
     """
     if x.dtype != FLOAT32:
         return _normal(x) * x
-    size = absolute(at_most(x, table.TAIL_END))
-    near = compare("<", size, table.TAIL_END)
-    inside = select(near, size, constant(x, table.TAIL_END))
+    inside = at_most(absolute(x), table.TAIL_END)
     power = fma(halved(table.TAIL_LOG2, inside), inside, -1.0)
     whole, n = nearest(power, 1.0)
     bits = bits_of(horner(table.EXP2, power - whole), n.dtype) + shifted_bits(n, "shl", 23)
-    tail = select(near, bits_of(bits, FLOAT32), constant(x, 0.0))
-    return copysign(fma(-size, tail, select(compare("<", x, 0), constant(x, 0.0), x)), x)
+    return fma(-inside, bits_of(bits, FLOAT32), x - select(compare("<", x, 0), x, constant(x, 0.0)))
 
 
 def normal_slope(x: Expression) -> Expression:
@@ -74,9 +72,11 @@ def normal_slope(x: Expression) -> Expression:
     if x.dtype != FLOAT32:
         return exp(x * x * -0.5) * x * _DENSITY + _normal(x)
     size = at_most(absolute(x), 13.0)
-    r, n = by_ln2(size * size * -0.5)
-    below = power_of_two(n, x) * (reduced_expm1(r) + 1) * horner(table.GELU_SLOPE, size)
-    below = select(compare("<", size, 13), below, constant(x, 0.0))
+    square, scale = size * size, -0.5 / math.log(2)
+    whole, power = nearest_power(square, scale)
+    *terms, first, zeroth = table.GELU_SLOPE    # these cancel: even and odd powers would lose what they share
+    polynomial = fma(fma(halved(terms, size), size, first), size, zeroth)
+    below = power * horner(table.EXP2, fma(square, scale, -whole)) * polynomial
     # Infinity times a density of zero is not a number, in PyTorch too.
     return select(compare(">", x, 0), 1 - below, below) + (x - x)
 
