@@ -39,7 +39,7 @@ PHASE = ("grid_a", "grid_w", "target", "places")
 _LINES = 4              # of a tile
 _AHEAD = 4096           # bytes behind lines of the source that are asked for
 _TALLEST = 7            # rows of the kernel
-_SHORT = 2              # vectors of a line up to which it is short
+_SHORT = 32             # pixels of a line up to which it is short
 _BUDGET = 64 << 10      # bytes of X
 _TASK = 1 << 14         # multiply-adds worth a task
 _PLANES = 16            # of one, where there are so many tasks for each thread
@@ -86,7 +86,7 @@ def _stage(f: Function, a: Registers, e: Elements, source: str, x: str, first: s
     """
     start, later = f.sub(f.mul(first, steps[0]), a.before_a), f.behind(source, ahead)
     count = f.add(f.mul(f.sub(f.least(a.lines, f.sub(a.grid, first)), 1), steps[0]), rows)
-    long = f.compare("sgt", a.x_w, _SHORT * e.lanes)
+    long = f.compare("sgt", a.x_w, _SHORT)
     with f.when(long), f.loop(0, count) as i:
         at = f.add(start, i)
         extent = f.choose(f.compare("ult", at, a.extent_a), "i64", a.extent_w, -1 << 40)
@@ -135,11 +135,14 @@ def _lines(f: Function, a: Registers, e: Elements, tiles: list[Function], at: tu
            lines: str, width: str, steps: tuple[int, int]) -> None:
     x, y, added, ahead = at
     apart = f.mul(a.x_w, steps[1])
+    # The last vector of a line overlaps the one before, which spares a mask: the same results once more.
+    last = f.most(f.sub(width, e.lanes), 0)
     # Two or three lines are a tile of which the others are not written.
     single = f.emit(f"zext i1 {f.compare('eq', f.rem(lines, _LINES), 1)} to i64")
     whole = f.sub(lines, single)
     for tile, start, stop, count in ((tiles[0], "0", whole, _LINES), (tiles[1], whole, lines, 1)):
-        with f.loop(start, stop, count) as line, f.loop(0, width, e.lanes) as w:
+        with f.loop(start, stop, count) as line, f.loop(0, width, e.lanes) as following:
+            w = f.least(following, last)
             from_ = f.add(f.mul(f.mul(line, steps[0]), apart), w)
             to = e.at(f, y, f.add(f.mul(line, a.t_a), f.mul(w, a.t_w)))
             f.run(tile, f.at(x, from_, e.element), apart, f.scratch, a.table, a.columns, to, a.t_a,
@@ -170,12 +173,21 @@ def _tile(module: Module, e: Elements, lines: int, rows: int, steps: tuple[int, 
                     if rest == 0 and 0 <= line < lines:
                         total = totals[line]
                         total.set(f.fma(e.kind, value, factor, total.get()))
-        for i, total in enumerate(totals):
-            count = f.choose(f.compare("sgt", "%lines", i), "i64", "%count", 0)
-            to = e.at(f, "%y", f.mul("%t_a", i))
+        places = [e.at(f, "%y", f.mul("%t_a", i)) for i in range(lines)]
+        for to in places:
             for part in range(apart):
                 f.prefetch(f.behind(e.at(f, to, part * e.lanes), "%ahead"), 2, write=True)
-            write_neighbours(f, e, total.get(), to, count, apart)
+        whole = f.emit(f"and i1 {f.compare('sge', '%lines', lines)}, {f.compare('sge', '%count', e.lanes)}")
+        with f.when(whole):
+            for total, to in zip(totals, places):
+                if apart == 1:
+                    e.write(f, total.get(), to)
+                else:
+                    write_neighbours(f, e, total.get(), to, "%count", apart)
+        with f.otherwise(whole):
+            for i, (total, to) in enumerate(zip(totals, places)):
+                count = f.choose(f.compare("sgt", "%lines", i), "i64", "%count", 0)
+                write_neighbours(f, e, total.get(), to, count, apart)
     return f
 
 
