@@ -188,20 +188,31 @@ def _less(x: Expression, whole: Expression) -> Expression:
     return fma(whole, -low, fma(whole, -high, x))
 
 
-def _scaled(x: Expression, n: Expression) -> Expression:
-    """x 2^n, where that may be below the normal numbers, or infinite: in one instruction or in two steps."""
+def _of_power(x: Expression, scale: float, reduced: Function) -> Expression:
+    """reduced(n) 2^n with n = x scale rounded: that may be below the normal numbers, or infinite.
+
+    In one instruction, or by two powers, for which adding 2 biases to round leaves the sum of their exponents in
+    the lowest bits.
+    """
+    f = format_of(x)
+    moved = f.magic + 2 * f.bias
+    shifted = fma(x, scale, moved)
+    bits, value = bits_of(shifted, f.integer), reduced(shifted - moved)
     if x.dtype == FLOAT32 and machine().scales:
-        types, operands = ["float", "i32"], [x.register, n.register]
+        n = bits - bits_of(constant(x, moved), f.integer)
+        types, operands = ["float", "i32"], [value.register, n.register]
         return Expression(x.emitter, x.emitter.call("llvm.ldexp.f32.i32", "float", types, operands), FLOAT32)
-    half = shifted_bits(n, "ashr", 1)
-    return x * power_of_two(half, x) * power_of_two(n - half, x)
+    half = shifted_bits(bits, "lshr", 1)
+    for part in (half, bits - half):
+        value = value * bits_of(shifted_bits(part, "shl", f.mantissa), x.dtype)
+    return value
 
 
 def exp(x: Expression) -> Expression:
     """exp(x)."""
     low, high = format_of(x).exp_range
-    r, n = by_ln2(at_least(at_most(x, high), low))
-    return _scaled(reduced_exp(r), n)
+    bounded = at_least(at_most(x, high), low)
+    return _of_power(bounded, 1 / math.log(2), lambda whole: reduced_exp(_less(bounded, whole)))
 
 
 def exp_of_negative(x: Expression) -> Expression:
@@ -218,8 +229,7 @@ def exp2(x: Expression) -> Expression:
     """2^x."""
     low, high = format_of(x).exp_range
     bounded = at_most(at_least(x, low * 1.45), high * 1.45)
-    whole, n = nearest(bounded, 1.0)
-    return _scaled(reduced_exp((bounded - whole) * math.log(2)), n)
+    return _of_power(bounded, 1.0, lambda whole: reduced_exp((bounded - whole) * math.log(2)))
 
 
 def expm1(x: Expression) -> Expression:
