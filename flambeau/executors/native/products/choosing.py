@@ -27,6 +27,8 @@ READING = 0.3, 1.5      # and what reading a packed element of B from the second
 IN_PLACE_BLOCK = 1 << 19    # bytes of A and B read where they lie again and again: half of the second cache
 WAY = 1 << 12           # bytes after which addresses fall into the same set of the first cache
 LINES_APART = 128       # bytes from there on at least
+SMALL_RESULT = 1 << 17  # elements
+NARROW_WAY = 1536       # bytes between steps of A at most, to be read where they lie by tiles of few rows
 IN_PLACE_ROWS = 384     # of which a task has so many rows and columns at most, more or less
 IN_PLACE_RESULT = 1 << 20   # elements of a result of which tasks are such
 PAGES = 8 << 20         # bytes between the first and the last row of B that one can step through at will
@@ -63,8 +65,9 @@ def chosen(m: int, n: int, k: int, items: int, a_row: int, a_column: int, b_row:
     shared = not direct and in_place is not _AT_ONCE and items < 4 \
         and flops >= (SHARED if m >= n else SHARED_WIDE)
     worth = flops / TASK if threads > 1 or flops >= SHARED else 1.0
-    crowded = in_place is _AT_ONCE and falls_together(b_row, size_in_memory)     # a task reads whole lines
-    fine = shared or (direct and not crowded)
+    # Tasks of rows read at once read whole lines: of small ones most is what other tasks read, too.
+    whole_lines = in_place is _AT_ONCE and (m * n <= SMALL_RESULT or falls_together(b_row, size_in_memory))
+    fine = shared or (direct and not whole_lines)
     most = (FINE_THREAD_TASKS if fine else THREAD_TASKS) * threads
     wanted = min(most, max(min(FEW_TASKS, int(worth)), int(worth / 2)))
     wanted = -(-wanted // items) or 1
@@ -92,12 +95,14 @@ def _rows_in_place(m: int, n: int, row: int, column: int, at_once: bool, size: i
     """Whether A is better read where it lies than packed.
 
     Rows that are adjacent are, if B is too (``at_once``) and the blocks that tasks read together fit the
-    cache. Others are, unless they are so far apart that they drive each other out of the first cache.
+    cache. Others are, unless they are so far apart that they drive each other out of the first cache. Tiles of
+    few rows read a line several times, so lines must stay there meanwhile: far apart, they do not.
     """
     if m <= DIRECT_ROWS:
         return _PACKED
     if row == 1 and at_once:
-        return _AT_ONCE if m * n <= IN_PLACE_RESULT else _PACKED
+        near = machine().vector == 64 or abs(column) * size <= NARROW_WAY
+        return _AT_ONCE if near and m * n <= IN_PLACE_RESULT else _PACKED
     return _IN_BLOCKS if column == 1 and not falls_together(row, size) else _PACKED
 
 
