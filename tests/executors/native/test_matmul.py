@@ -16,9 +16,12 @@ from flambeau import Tensor, config
 
 pytest.importorskip("llvmlite")
 
+from flambeau.executors.native.llvm.compiling.machine import machine
 from flambeau.executors.native.llvm.emitter import FLOAT32
 from flambeau.executors.native.plan import Words
 from flambeau.executors.native.products import blocking, choosing, microkernel, skinny
+from flambeau.executors.native.products.arguments import Rows
+from flambeau.executors.native.products.microkernel import Tile
 from flambeau.executors.native.templates.products import matmul
 from tests.executors.native.agreement import TEXTS, check, forget, results, value
 
@@ -354,3 +357,18 @@ def test_there_are_as_many_tasks_as_wanted(wanted: int) -> None:
         assert rows <= row_tiles and columns <= column_tiles
         least = min(wanted, row_tiles) if column_tiles == 1 else min(wanted, row_tiles * column_tiles) / 2
         assert least <= rows * columns < 2 * wanted
+
+
+def test_rows_that_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small results are few tasks, so lines are not read again and again; narrow tiles want them nearby."""
+    def blocks(m: int, n: int, vector: int, rows: int) -> tuple[Rows, int]:
+        host = machine()._replace(vector=vector)
+        monkeypatch.setattr(choosing, "machine", lambda: host)
+        found = choosing.chosen(m, n, 1760, 1, 1, m, n, 1, 4, True, True, Tile(rows, 2, vector // 4), 2)
+        return found[7], found[4] * found[5]
+
+    for vector, rows in ((64, 12), (32, 6)):
+        how, tasks = blocks(128, 128, vector, rows)
+        assert how is Rows.AT_ONCE and tasks < 2 * choosing.THREAD_TASKS * 2
+    assert blocks(512, 512, 64, 12)[0] is Rows.AT_ONCE
+    assert blocks(512, 512, 32, 6)[0] is Rows.PACKED

@@ -95,8 +95,8 @@ def _rows_in_place(m: int, n: int, row: int, column: int, at_once: bool, size: i
     """Whether A is better read where it lies than packed.
 
     Rows that are adjacent are, if B is too (``at_once``) and the blocks that tasks read together fit the
-    cache. Others are, unless they are so far apart that they drive each other out of the first cache. Tiles of
-    few rows read a line several times, so lines must stay there meanwhile: far apart, they do not.
+    cache. Tiles of few rows read a line several times, so lines must stay in the first cache meanwhile: far
+    apart they do not. Other rows are read where they lie unless they drive each other out of it.
     """
     if m <= DIRECT_ROWS:
         return _PACKED

@@ -191,8 +191,8 @@ def _less(x: Expression, whole: Expression) -> Expression:
 def _of_power(x: Expression, scale: float, reduced: Function) -> Expression:
     """reduced(n) 2^n with n = x scale rounded: that may be below the normal numbers, or infinite.
 
-    In one instruction, or by two powers, for which adding 2 biases to round leaves the sum of their exponents in
-    the lowest bits.
+    In one instruction, or by two powers: what is added to round, two biases among it, leaves the sum of their
+    exponents in the lowest bits.
     """
     f = format_of(x)
     moved = f.magic + 2 * f.bias
@@ -216,9 +216,10 @@ def exp(x: Expression) -> Expression:
 
 
 def exp_of_negative(x: Expression) -> Expression:
-    """exp(x) of x that is at most 0, or little more: a power of two 64 steps up, and a polynomial as many down.
+    """exp(x) of x that is at most 0, or little more.
 
-    So the power is normal where exp(x) is subnormal, to which the product is rounded once.
+    The power of two is 64 steps up, the polynomial as many down: so the power is normal where exp(x) is
+    subnormal, to which the product is rounded once.
     """
     x = at_least(x, format_of(x).exp_range[0])
     whole, power = nearest_power(x, 1 / math.log(2), 64)
