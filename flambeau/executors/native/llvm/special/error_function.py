@@ -77,6 +77,7 @@ def normal_slope(x: Expression) -> Expression:
     *terms, first, zeroth = table.GELU_SLOPE    # these cancel: even and odd powers would lose what they share
     polynomial = fma(fma(halved(terms, size), size, first), size, zeroth)
     below = power * horner(table.EXP2, fma(square, scale, -whole)) * polynomial
+    below = select(compare("<", size, 13), below, constant(x, 0.0))
     # Infinity times a density of zero is not a number, in PyTorch too.
     return select(compare(">", x, 0), 1 - below, below) + (x - x)
 
