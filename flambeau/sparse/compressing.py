@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from operator import is_
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from .. import dtypes, layouts
+from ..graph.storage import Storage
 from ..operators.creation.ranges import arange
 from ..operators.declaration.registry import api
 from ..operators.interop.looking import look
@@ -82,8 +85,29 @@ def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: boo
     return searchsorted(input, lines).to(dtypes.int32 if out_int32 else dtypes.int64)
 
 
+# By the storage of the columns: what the coordinates were found from, and they. Iterations multiply by the
+# same matrix again and again, and to find them costs more than a small product.
+_found: WeakKeyDictionary[Storage, tuple[Any, Tensor, Any]] = WeakKeyDictionary()
+
+
 def element_places(x: CompressedTensor) -> Tensor:
-    """The coordinates of each element, in the order of ``element_entries``."""
+    """The coordinates of each element, in the order of ``element_entries``; those found last if right."""
+    starts, plain = x._compressed, x._plain
+    if starts._storage.exposed or plain._storage.exposed:
+        return _element_places(x)       # others may write there unseen
+    source = (starts._storage.node, plain._storage.node, starts._geometry, plain._geometry, x._layout,
+              x._blocksize)
+    known = _found.get(plain._storage)
+    if known is not None and all(map(is_, known[0], source[:5])) and known[0][5] == source[5]:
+        storage = known[1]._storage
+        if storage.node is known[2] and not storage.exposed:    # nobody wrote to what was handed out
+            return known[1]
+    places = _element_places(x)
+    _found[plain._storage] = source, places, places._storage.node
+    return places
+
+
+def _element_places(x: CompressedTensor) -> Tensor:
     places = block_places(x)
     if x._layout in BLOCKED:
         high, wide = x._blocksize
