@@ -21,6 +21,8 @@ from ..nn.modules.module import Module
 from ..tensor import Tensor
 from ..utils._pytree import tree_leaves
 
+# Of this module's line, as PyTorch's is of PyTorch's: such warnings of other modules than the main one are
+# not shown unless somebody asks for them.
 _DEPRECATED = "`torch.jit.{}` is deprecated. Please switch to `torch.compile` or `torch.export`."
 _OUTPUTS = ("Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced "
             "functions")
@@ -198,7 +200,7 @@ def trace(func: Any, example_inputs: Any = None, optimize: Any = None, check_tra
     >>> isinstance(traced, torch.jit.ScriptModule), traced.weight is layer.weight
     (True, True)
     """
-    warnings.warn(_DEPRECATED.format("trace"), DeprecationWarning, stacklevel=2)
+    warnings.warn(_DEPRECATED.format("trace"), DeprecationWarning)
     if isinstance(func, (ScriptModule, ScriptFunction)):
         warnings.warn("The input to trace is already a ScriptModule, tracing it is a no-op. Returning the "
                       "object as is.", stacklevel=2)
@@ -230,7 +232,7 @@ def trace_module(mod: Any, inputs: Any, optimize: Any = None, check_trace: bool 
     >>> torch.jit.trace_module(torch.nn.Tanh(), {"forward": torch.zeros(2)})(torch.zeros(1))
     tensor([0.])
     """
-    warnings.warn(_DEPRECATED.format("trace_method"), DeprecationWarning, stacklevel=2)
+    warnings.warn(_DEPRECATED.format("trace_method"), DeprecationWarning)
     if not isinstance(mod, Module):
         raise AttributeError("expected torch.nn.Module as the first argument")
     if not isinstance(inputs, Mapping):

@@ -115,3 +115,14 @@ def test_errors_of_the_code_are_runtime_errors() -> None:
 def test_containers_are_allowed_where_they_were_asked_for() -> None:
     traced = torch.jit.trace(lambda d: {"b": d["a"] + 1}, ({"a": ONES},), strict=False)
     assert traced({"a": ONES})["b"].tolist() == [[2.0, 2.0]]
+
+
+def test_the_deprecation_is_not_of_the_callers_line() -> None:
+    """As PyTorch's: shown to those alone who ask for such warnings."""
+    for call in (lambda: torch.jit.trace(nn.Tanh(), torch.zeros(1)),
+                 lambda: torch.jit.trace_module(nn.Tanh(), {"forward": torch.zeros(1)})):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            call()
+        assert [w.category for w in told if "deprecated" in str(w.message)]
+        assert __file__ not in [w.filename for w in told]

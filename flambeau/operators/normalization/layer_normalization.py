@@ -167,11 +167,21 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Any = None, eps: floa
 
 
 def _rms_norm(input: Tensor, normalized_shape: Any, weight: Any, eps: float | None) -> Tensor:
-    shape = _check_rms_shape(input, normalized_shape, weight)
-    dims = tuple(range(input.ndim - len(shape), input.ndim))
-    if not input.is_complex():
-        require_floating(input, "rms_norm")
+    key = input._geometry, normalized_shape, None if weight is None else weight._geometry
+    try:
+        dims = _fitting_rms.get(key)
+    except TypeError:  # a list of extents
+        require("rms_norm", 2, "several ints", "normalized_shape", normalized_shape)
+        return _rms_norm(input, tuple(normalized_shape), weight, eps)
+    if dims is None:
+        shape = _check_rms_shape(input, normalized_shape, weight)
+        if not input.is_complex():
+            require_floating(input, "rms_norm")
+        dims = _fitting_rms.keep(key, tuple(range(input.ndim - len(shape), input.ndim)))
     wide = input.to(arithmetic_dtype(input.dtype)).contiguous()     # as the result is
     small = finfo(wide.dtype.to_real()).eps if eps is None else float(eps)
     result = wide * (wide.square().mean(dims, keepdim=True) + small).rsqrt()
     return (result if weight is None else result * weight).to(input.dtype)
+
+
+_fitting_rms: Recent[tuple[Any, ...], tuple[int, ...]] = Recent(1 << 12)    # as _fitting
