@@ -17,8 +17,22 @@ __all__ = ["MultivariateNormal"]
 
 
 def _batch_mahalanobis(lower: Tensor, x: Tensor) -> Tensor:
-    """xᵀ (L Lᵀ)⁻¹ x for L (..., N, N) and x (..., N), broadcast over batches."""
-    return linalg.solve_triangular(lower, x.unsqueeze(-1), upper=False).squeeze(-1).pow(2).sum(-1)
+    """xᵀ (L Lᵀ)⁻¹ x for L (..., N, N) and x (..., N), broadcast over batches.
+
+    Vectors that share a matrix are columns of one system: neither it nor its gradient is repeated for each.
+    """
+    batch = x.ndim - 1
+    extents = (*[1] * (batch + 2 - lower.ndim), *lower.shape[:-2])
+    shared = [d for d, (a, b) in enumerate(zip(extents, x.shape[:-1])) if a == 1 != b]
+    if not shared or len(extents) > batch:
+        return linalg.solve_triangular(lower, x.unsqueeze(-1), upper=False).squeeze(-1).pow(2).sum(-1)
+    own = [d for d in range(batch) if d not in shared]
+    columns = x.permute(*own, batch, *shared)
+    given = lower.reshape(*[extents[d] for d in own], *lower.shape[-2:])
+    solved = linalg.solve_triangular(given, columns.flatten(len(own) + 1), upper=False)
+    distances = solved.pow(2).sum(-2).unflatten(-1, columns.shape[len(own) + 1:])
+    order = [*own, *shared]
+    return distances.permute(*[order.index(d) for d in range(batch)])
 
 
 def _precision_to_scale_tril(precision: Tensor) -> Tensor:

@@ -60,14 +60,18 @@ class Level:
     def leave(self, tree: Any) -> Any:
         """The tree with results that depend on nothing outside detached (Note: levels)."""
         self.running[0] = False
-        return pytree.tree_map_only(Tensor, self._released, tree)
+        # Gradients share most of what they were computed from, so they are first asked all together.
+        results = [bottom(x) for x in pytree.tree_leaves(tree) if isinstance(x, Tensor) and x.requires_grad]
+        some = state.enabled and self._reach_outside(*results)
 
-    def _released(self, x: Tensor) -> Tensor:
-        if not x.requires_grad:
-            return x
-        if state.enabled and any(self._outside(leaf) for leaf in _leaves_below(bottom(x))):
-            return x
-        return x.detach()
+        def released(x: Tensor) -> Tensor:
+            if not x.requires_grad or (some and self._reach_outside(bottom(x))):
+                return x
+            return x.detach()
+        return pytree.tree_map_only(Tensor, released, tree)
+
+    def _reach_outside(self, *results: Tensor) -> bool:
+        return any(self._outside(leaf) for leaf in _leaves_below(*results))
 
     def _outside(self, leaf: Tensor) -> bool:
         running = leaf.__dict__.get("_running")
@@ -83,12 +87,10 @@ def _own(x: Tensor, depth: int) -> Tensor:
     return x if has and inner is value else batched(inner, depth)
 
 
-def _leaves_below(x: Tensor) -> Iterable[Tensor]:
-    """The leaves that a tensor was computed from."""
-    if x.grad_fn is None:
-        yield x
-        return
-    pending: list[Any] = [x.grad_fn]
+def _leaves_below(*results: Tensor) -> Iterable[Tensor]:
+    """The leaves that tensors were computed from."""
+    yield from [x for x in results if x.grad_fn is None]
+    pending: list[Any] = [x.grad_fn for x in results if x.grad_fn is not None]
     seen: set[int] = set()
     while pending:
         fn = pending.pop()
