@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
+from operator import attrgetter
 from typing import Any
 
 from ..graph.geometry import Geometry
@@ -326,10 +327,26 @@ def modified_error(x: Tensor, expected: int, maker: GradFn | None, number: int,
 
 
 def reachable_to(roots: Iterable[Any], targets: set[Any]) -> set[Any]:
-    """The GradFns from which one of ``targets`` (GradFns, or ids of leaves) is reached."""
-    useful: set[Any] = set()
-    for fn in sorted(_all_from(roots), key=lambda fn: fn.sequence):
-        if fn in targets or any(end in useful or end in targets if isinstance(end, GradFn)
-                                else id(end) in targets for end in _ends(fn)):
+    """The GradFns from which one of ``targets`` (GradFns, or ids of leaves) is reached.
+
+    Edges lead to older GradFns: nothing that is older than all targets is looked at, so that each step of an
+    unrolled loop looks at itself and not at all steps before it.
+    """
+    oldest = min([t.sequence if isinstance(t, GradFn) else -1 for t in targets], default=0)
+    keys: dict[GradFn, list[Any]] = {}
+    stack = [root for root in roots if isinstance(root, GradFn)]
+    while stack:
+        fn = stack.pop()
+        if fn not in keys and fn.sequence >= oldest:
+            ends = _ends(fn)
+            stack += [end for end in ends if isinstance(end, GradFn)]
+            keys[fn] = [end if isinstance(end, GradFn) else id(end) for end in ends]
+    useful, known = set(), {*targets}
+    for fn in sorted(keys, key=_SEQUENCE):
+        if fn in targets or not known.isdisjoint(keys[fn]):
             useful.add(fn)
+            known.add(fn)
     return useful
+
+
+_SEQUENCE = attrgetter("sequence")
