@@ -106,7 +106,8 @@ class Adagrad(RuleOptimizer):
         state["step"] += 1
         grad = (-grad if group["maximize"] else grad).coalesce()
         total = state["sum"].add_(grad.pow(2))
-        size = lr / (1 + (state["step"].item() - 1) * lr_decay)
+        # The step is asked for only where it matters: what waits would be computed for it, tensor by tensor.
+        size = lr / (1 + (state["step"].item() - 1) * lr_decay) if lr_decay else lr
         root = total.sparse_mask(grad).values().sqrt() + eps
         p.add_(grad._with(grad.values() / root), alpha=-size)
 
