@@ -71,6 +71,15 @@ def serial_normals(stream: Stream, count: int) -> Array:
 def _grouped(stream: Stream, count: int, mean: float, std: float, dtype: np.dtype[Any]) -> Array:
     values = np.empty(count, dtype)
     whole = count - count % _GROUP
+    if whole < count and whole < _BLOCK and dtype != FLOAT64:
+        # Few values cost as many calls as many do: the last 16 go with the others.
+        uniforms = stream.floats(whole)
+        if dtype == FLOAT32:
+            stream.random32(count - whole)
+        together = _groups_of(np.concatenate((uniforms, stream.floats(_GROUP))), mean, std, dtype)
+        values[:whole] = together[:whole]
+        values[count - _GROUP:] = together[whole:]
+        return values
     for start in range(0, whole, _BLOCK):
         stop = min(start + _BLOCK, whole)
         values[start:stop] = _groups(stream, stop - start, mean, std, dtype)
@@ -86,7 +95,11 @@ def _grouped(stream: Stream, count: int, mean: float, std: float, dtype: np.dtyp
 def _groups(stream: Stream, count: int, mean: float, std: float, dtype: np.dtype[Any]) -> Array:
     if dtype == FLOAT64:
         return _double_groups(stream.doubles(count).reshape(-1, 2, 8), mean, std).reshape(-1)
-    values = _single_groups(stream.floats(count).reshape(-1, 2, 8), mean, std).reshape(-1)
+    return _groups_of(stream.floats(count), mean, std, dtype)
+
+
+def _groups_of(uniforms: Array, mean: float, std: float, dtype: np.dtype[Any]) -> Array:
+    values = _single_groups(uniforms.reshape(-1, 2, 8), mean, std).reshape(-1)
     return rounded(values, dtype) if is_half(dtype) else values
 
 
