@@ -95,6 +95,17 @@ def test_program_from_standard_input(folder: Path) -> None:
     assert done.stdout == "__main__ ['-', 'one'] flambeau\n"
 
 
+def test_forward_tracebacks_begin_with_the_program(folder: Path) -> None:
+    (folder / "anomaly.py").write_text("import torch\n"
+                                       "with torch.autograd.detect_anomaly():\n"
+                                       "    x = torch.zeros(1, requires_grad=True)\n"
+                                       "    (x.sqrt() * 0).sum().backward()\n")
+    done = run([*FLAMBEAU, "run", "anomaly.py"], folder)
+    told = done.stderr[done.stderr.index("Error detected in SqrtBackward0"):]
+    first = re.search(r'File "(.*)", line (\d+)', told)
+    assert first is not None and first.groups() == (str(folder / "anomaly.py"), "4")
+
+
 def test_explain_follows_the_programs_own_exit_functions(folder: Path) -> None:
     (folder / "sums.py").write_text("import atexit, sys, torch\n"
                                     "atexit.register(print, 'own exit function', file=sys.stderr)\n"

@@ -31,6 +31,7 @@ from ..tensor import Tensor
 
 _new = object.__new__
 _LIBRARY = __file__.rsplit("/", 3)[0]
+_LAUNCHER = _LIBRARY + "/cli/"
 NO_GRADIENT: Any = TapePlan((), TapeKind((), False, PATIENCE), True, GradFn)
 
 
@@ -394,4 +395,7 @@ def _packed(pack: Any, x: Tensor) -> Any:
 
 
 def call_stack() -> Any:
-    return [f for f in traceback.extract_stack() if not f.filename.startswith(_LIBRARY)]
+    """The program's own frames, without those by which ``flambeau run`` came to it."""
+    stack = traceback.extract_stack()
+    begin = max([i for i, f in enumerate(stack) if f.filename.startswith(_LAUNCHER)], default=0)
+    return [f for f in stack[begin:] if not f.filename.startswith(_LIBRARY)]
