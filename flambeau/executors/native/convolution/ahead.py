@@ -14,7 +14,8 @@ from typing import cast
 
 from ..arguments import Argument, Registers
 from ..llvm.build import Function
-from ..products.ahead import LINE, STATE, Walk, begin
+from ..llvm.compiling.machine import LINE
+from ..products.ahead import STATE, Walk, begin
 from ..products.microkernel import local_array
 from ..quantity import whole
 from ..vectors import Elements

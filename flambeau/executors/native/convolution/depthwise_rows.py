@@ -20,8 +20,8 @@ from ..arguments import Argument, Registers, entry, registers, words
 from ..llvm.build import Function, Module, Value
 from ..llvm.compiling.code import kernel
 from ..llvm.compiling.effort import Effort
+from ..llvm.compiling.machine import LINE
 from ..plan import Call, Plan
-from ..products.ahead import LINE
 from ..products.choosing import get_threads
 from ..quantity import whole
 from ..vectors import Elements, elements, masks_between, pixels_masked

@@ -9,9 +9,8 @@ from ....graph.geometry import Geometry
 from ..arguments import Argument, words
 from ..llvm.compiling.code import kernel
 from ..llvm.compiling.effort import Effort
-from ..llvm.compiling.machine import LAST_CACHE, machine
+from ..llvm.compiling.machine import LAST_CACHE, LINE, machine
 from ..plan import Call, Plan
-from ..products.ahead import LINE
 from ..quantity import whole
 from ..vectors import Elements, elements
 from .ahead import pieces

@@ -9,9 +9,8 @@ where all vectors are whole, they are written a row at a time while the next til
 from __future__ import annotations
 
 from ..llvm.build import Function, Module
-from ..llvm.compiling.machine import machine
+from ..llvm.compiling.machine import LINE, machine
 from ..llvm.lanes import shuffle
-from ..products.ahead import LINE
 from ..products.microkernel import Tile, local_array
 from ..vectors import Elements
 

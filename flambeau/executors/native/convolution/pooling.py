@@ -13,8 +13,8 @@ from contextlib import contextmanager
 
 from ..arguments import Registers, registers
 from ..llvm.build import Function, Module
+from ..llvm.compiling.machine import LINE
 from ..llvm.lanes import gather_lanes
-from ..products.ahead import LINE
 from ..vectors import Elements, arithmetic
 
 SPACE = ("space_a", "space_b", "space_w", "s_outer", "s_inner", "s_a", "s_b", "s_w", "inner", "out_a",
@@ -239,8 +239,7 @@ def plane_of_sums(f: Function, e: Elements, result: str, plane: str, size: str) 
     """Zeros to add to, and where they belong: the result itself, or scratch memory for 16-bit elements."""
     target = e.at(f, result, f.mul(plane, size))
     sums = target if e.itemsize == e.width else f.scratch
-    f.declarations["declare void @llvm.memset.p0.i64(ptr, i8, i64, i1 immarg)"] = None
-    f.effect(f"call void @llvm.memset.p0.i64(ptr {sums}, i8 0, i64 {f.mul(size, e.width)}, i1 false)")
+    f.clear(sums, f.mul(size, e.width))
     return sums, target
 
 

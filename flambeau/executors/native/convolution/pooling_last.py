@@ -225,11 +225,8 @@ def scatter_module(e: Elements) -> str:
             count = f.least(a.chunk, f.sub(a.channels, first))
             target = e.at(f, a.target, f.add(f.mul(f.mul(n, a.size), a.channels), first))
             sums, step = (f.scratch, a.chunk) if apart else (target, a.channels)
-            f.declarations["declare void @llvm.memset.p0.i64(ptr, i8, i64, i1 immarg)"] = None
             with f.loop(0, a.size) as i:
-                line = f.at(sums, f.mul(i, step), e.element)
-                size = f.mul(count, e.width)
-                f.effect(f"call void @llvm.memset.p0.i64(ptr {line}, i8 0, i64 {size}, i1 false)")
+                f.clear(f.at(sums, f.mul(i, step), e.element), f.mul(count, e.width))
             _follow(f, a, e, (n, first, count), sums, step)
             if apart:
                 with f.loop(0, a.size) as i, f.loop(0, count, e.lanes) as c:

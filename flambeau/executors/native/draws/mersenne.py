@@ -23,8 +23,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from ..llvm.build import Function, Module, vector
-from ..llvm.compiling.machine import machine
-from ..movement.squares import LINE
+from ..llvm.compiling.machine import LINE, machine
 
 BLOCK = 624
 _AHEAD = 397
@@ -254,9 +253,8 @@ def define_temper_rest(module: Module, tempers: bool = True) -> Function:
 
 
 def _move(f: Function, target: str, source: str, words: str) -> None:
-    f.declarations["declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1 immarg)"] = None
-    size = f.mul(words, 4)
-    f.effect(f"call void @llvm.memmove.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)")
+    f.do("llvm.memmove.p0.p0.i64", ["ptr", "ptr", "i64", "i1"],
+         [target, source, f.mul(words, 4), "false"], immediate=(3,))
 
 
 # --- the state ----------------------------------------------------------------------------------------------
@@ -279,8 +277,7 @@ def define_save(module: Module) -> Function:
     parameters = [("ptr noalias readonly", "%before"), ("ptr noalias readonly", "%block"),
                   ("i64", "%position"), ("i64", "%drawn"), ("ptr noalias", "%after")]
     with module.helper("save_state", parameters) as f:
-        f.declarations["declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1 immarg)"] = None
-        f.effect(f"call void @llvm.memcpy.p0.p0.i64(ptr %after, ptr %before, i64 {STATE_BYTES}, i1 false)")
+        f.copy("%after", "%before", STATE_BYTES)
         with f.when(f.compare("ne", "%drawn", 0)):
             left = f.emit(f"trunc i64 {f.sub(BLOCK + 1, '%position')} to i32")
             f.write("i32", left, f.at("%after", _LEFT, "i8"))

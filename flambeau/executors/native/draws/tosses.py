@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..llvm.build import Function, vector
+from ..llvm.compiling.machine import LINE
 from ..llvm.emitter import BFLOAT16, FLOAT64, INT64, Dtype, literal, memory_type
 from ..llvm.expressions.expression import Expression, compare, constant
-from ..movement.squares import LINE
 from ..products.following import follow
 from ..quantity import whole
 from .mersenne import NUMBERS, Draw, Formula, tempered, words_at_once

@@ -45,10 +45,7 @@ def combined(f: Function, kind: str, dtype: Dtype, x: str, y: str, loose: bool =
         name = {"max": "llvm.maximum", "min": "llvm.minimum"}[kind] + (".f32" if held == "float" else ".f64")
     else:
         name = f"llvm.{'s' if dtype.kind == 'i' else 'u'}{kind}.{held}"
-    if dtype.kind != "f":
-        return f.call(name, held, [held, held], [x, y])
-    f.declarations[f"declare {held} @{name}({held}, {held})"] = None
-    return f.emit(f"call nsz {held} @{name}({held} {x}, {held} {y})")
+    return f.call(name, held, [held, held], [x, y], flags="nsz" if dtype.kind == "f" else "")
 
 
 def widened(f: Function, kind: str, dtype: Dtype, x: str) -> str:

@@ -11,8 +11,8 @@ from typing import NamedTuple, SupportsIndex
 
 from ..llvm.build import Function
 from ..llvm.compiling.code import noted
+from ..llvm.compiling.machine import LINE
 from ..llvm.emitter import Unsupported
-from ..movement.squares import LINE
 from ..products.following import PARAMETERS
 from . import past
 from .body import Body, Progress

@@ -7,10 +7,9 @@ memory, in the first cache, and each portion leaves from there; one that is no w
 from __future__ import annotations
 
 from ..llvm.build import Function, Module
-from ..llvm.compiling.machine import LAST_CACHE, machine
+from ..llvm.compiling.machine import LAST_CACHE, LINE, machine
 from ..llvm.emitter import Dtype, memory_type
 from ..movement.past import write_lines
-from ..products.ahead import LINE
 from ..quantity import whole
 from .body import Body
 from .frame import splice_renamed
@@ -65,6 +64,5 @@ def define_leave(module: Module) -> Function:
         with f.when(in_lines):
             write_lines(f, "%to", "%from", "0", "%bytes")
         with f.otherwise(in_lines):
-            f.declarations["declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1 immarg)"] = None
-            f.effect("call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %bytes, i1 false)")
+            f.copy("%to", "%from", "%bytes")
     return f

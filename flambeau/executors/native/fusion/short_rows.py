@@ -114,8 +114,7 @@ def _combined(f: Function, x: Accumulation, a: str, b: str, low: Sequence[int], 
     if x.kind in ("sum", "prod"):
         return f.emit(f"{'fadd' if x.kind == 'sum' else 'fmul'} {_KIND} {parts[0]}, {parts[1]}")
     name = "llvm.maximum.v16f32" if x.kind == "max" else "llvm.minimum.v16f32"
-    f.declarations[f"declare {_KIND} @{name}({_KIND}, {_KIND})"] = None
-    return f.emit(f"call nsz {_KIND} @{name}({_KIND} {parts[0]}, {_KIND} {parts[1]})")
+    return f.call(name, _KIND, [_KIND, _KIND], parts, flags="nsz")
 
 
 def _halves(start: int) -> list[int]:

@@ -166,13 +166,22 @@ class Function(Emitter):
 
     def settle(self) -> None:
         """Let other threads see what has been stored past the caches."""
-        self.declarations["declare void @llvm.x86.sse.sfence()"] = None
-        self.effect("call void @llvm.x86.sse.sfence()")
+        self.do("llvm.x86.sse.sfence", [], [])
 
     def prefetch(self, pointer: str, cache: int, write: bool = False) -> None:
         """Bring the line at an address, which need not exist, into the ``cache``-th cache, to be written."""
-        self.declarations["declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)"] = None
-        self.effect(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 {int(write)}, i32 {4 - cache}, i32 1)")
+        self.do("llvm.prefetch.p0", ["ptr", "i32", "i32", "i32"],
+                [pointer, str(int(write)), str(4 - cache), "1"], immediate=(1, 2, 3))
+
+    def copy(self, to: str, source: str, size: Value) -> None:
+        """Copy bytes to a place that does not overlap with theirs."""
+        self.do("llvm.memcpy.p0.p0.i64", ["ptr", "ptr", "i64", "i1"], [to, source, str(size), "false"],
+                immediate=(3,))
+
+    def clear(self, to: str, size: Value) -> None:
+        """Let bytes be 0."""
+        self.do("llvm.memset.p0.i64", ["ptr", "i8", "i64", "i1"], [to, "0", str(size), "false"],
+                immediate=(3,))
 
     # --- vectors --------------------------------------------------------------------------------------------
 
@@ -201,27 +210,42 @@ class Function(Emitter):
     def write_masked(self, kind: str, value: str, pointer: str, mask: str, align: int = 4) -> None:
         """Store the lanes of a mask."""
         lanes = kind[1:].split(" ")[0]
-        self.declarations[f"declare void @llvm.masked.store.{suffix(kind)}.p0({kind}, ptr, i32 immarg, "
-                          f"<{lanes} x i1>)"] = None
-        self.effect(f"call void @llvm.masked.store.{suffix(kind)}.p0({kind} {value}, ptr {pointer}, "
-                    f"i32 {align}, <{lanes} x i1> {mask})")
+        self.do(f"llvm.masked.store.{suffix(kind)}.p0", [kind, "ptr", "i32", f"<{lanes} x i1>"],
+                [value, pointer, str(align), mask], immediate=(2,))
+
+    def scatter(self, kind: str, value: str, pointers: str, mask: str, align: int) -> None:
+        """Store the lanes of a mask at an address each."""
+        lanes = kind[1:].split(" ")[0]
+        self.do(f"llvm.masked.scatter.{suffix(kind)}.v{lanes}p0",
+                [kind, f"<{lanes} x ptr>", "i32", f"<{lanes} x i1>"], [value, pointers, str(align), mask],
+                immediate=(2,))
+
+    def gather(self, kind: str, pointers: str, mask: str, align: int) -> str:
+        """The elements at an address each; outside a mask zero, and nothing is touched."""
+        lanes = kind[1:].split(" ")[0]
+        return self.call(f"llvm.masked.gather.{suffix(kind)}.v{lanes}p0", kind,
+                         [f"<{lanes} x ptr>", "i32", f"<{lanes} x i1>", kind],
+                         [pointers, str(align), mask, "zeroinitializer"], immediate=(1,))
 
     def call(self, function: str, result: str, types: Sequence[str], arguments: Sequence[str],
-             immediate: Sequence[int] = ()) -> str:
-        """A call of an intrinsic function; ``immediate``: parameters that must be constants."""
-        declared = [f"{t} immarg" if i in immediate else t for i, t in enumerate(types)]
-        self.declarations[f"declare {result} @{function}({', '.join(declared)})"] = None
-        passed = ", ".join(f"{t} {a}" for t, a in zip(types, arguments))
-        return self.emit(f"call {result} @{function}({passed})")
+             immediate: Sequence[int] = (), flags: str = "") -> str:
+        """What a function gives that is none of the module's: an intrinsic one, or the C library's.
+
+        ``immediate``: see ``declared``. ``flags``: what may be done with floating numbers.
+        """
+        call = self.declared(function, result, types, arguments, immediate)
+        return self.emit(f"call {flags} {call}" if flags else f"call {call}")
+
+    def do(self, function: str, types: Sequence[str], arguments: Sequence[str],
+           immediate: Sequence[int] = ()) -> None:
+        """The same of a function that gives nothing."""
+        self.effect("call " + self.declared(function, "void", types, arguments, immediate))
 
     def total(self, kind: str, x: str) -> str:
         """The sum of a vector's lanes, in any order."""
         element = kind[1:-1].split(" x ")[1]
-        zero = "-0.0"
-        name = f"llvm.vector.reduce.fadd.{suffix(kind)}"
-        self.declarations[f"declare {element} @{name}({element}, {kind})"] = None
-        return self.emit(f"call reassoc {element} @llvm.vector.reduce.fadd.{suffix(kind)}({element} {zero}, "
-                         f"{kind} {x})")
+        return self.call(f"llvm.vector.reduce.fadd.{suffix(kind)}", element, [element, kind], ["-0.0", x],
+                         flags="reassoc")
 
     def greatest(self, kind: str, x: str) -> str:
         """The largest lane; NaN only where all are.

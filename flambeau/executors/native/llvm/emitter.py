@@ -91,9 +91,14 @@ class Emitter:
 
     def call(self, function: str, result: str, types: Sequence[str], arguments: Sequence[str]) -> str:
         """A call of an intrinsic function."""
-        self.declarations[f"declare {result} @{function}({', '.join(types)})"] = None
-        passed = ", ".join(f"{t} {a}" for t, a in zip(types, arguments))
-        return self.emit(f"call {result} @{function}({passed})")
+        return self.emit("call " + self.declared(function, result, types, arguments))
+
+    def declared(self, function: str, result: str, types: Sequence[str], arguments: Sequence[str],
+                 immediate: Sequence[int] = ()) -> str:
+        """A function as a call names it; it is declared. ``immediate``: parameters that must be constants."""
+        kinds = [f"{t} immarg" if i in immediate else t for i, t in enumerate(types)]
+        self.declarations[f"declare {result} @{function}({', '.join(kinds)})"] = None
+        return f"{result} @{function}({', '.join([f'{t} {a}' for t, a in zip(types, arguments)])})"
 
     # --- rows -----------------------------------------------------------------------------------------------
 

@@ -65,11 +65,7 @@ class Floats:
 
     def scatter(self, value: str, at: str, mask: str) -> None:
         """Write elements at a vector of addresses."""
-        pointers = vector(self.count, "ptr")
-        name = f"llvm.masked.scatter.{suffix(self.kind)}.{suffix(pointers)}"
-        self.f.declarations[f"declare void @{name}({self.kind}, {pointers}, i32 immarg, {self.mask})"] = None
-        self.f.effect(f"call void @{name}({self.kind} {value}, {pointers} {at}, "
-                      f"i32 {self.dtype.itemsize}, {self.mask} {mask})")
+        self.f.scatter(self.kind, value, at, mask, self.dtype.itemsize)
 
     def _apart(self, base: str, step: Value) -> str:
         f = self.f
@@ -79,10 +75,7 @@ class Floats:
 
     def gathered(self, at: str, mask: str) -> str:
         """Elements at a vector of addresses; 0 where the mask does not hold."""
-        pointers = vector(self.count, "ptr")
-        return self.f.call(f"llvm.masked.gather.{suffix(self.kind)}.{suffix(pointers)}", self.kind,
-                           [pointers, "i32", self.mask, self.kind],
-                           [at, str(self.dtype.itemsize), mask, "zeroinitializer"], immediate=(1,))
+        return self.f.gather(self.kind, at, mask, self.dtype.itemsize)
 
     def transposed(self, rows: list[str]) -> list[str]:
         """As many vectors as lanes: element i of the j-th becomes element j of the i-th."""

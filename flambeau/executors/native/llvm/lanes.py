@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .build import Function, Value, suffix, vector
+from .build import Function, Value, vector
 from .emitter import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Dtype, memory_type
 
 FLOATING = (FLOAT32, FLOAT64, BFLOAT16, FLOAT16)
@@ -89,9 +89,7 @@ def gather_lanes(f: Function, dtype: Dtype, lanes: int, pointer: str, stride: Va
     """``lanes`` elements ``stride`` apart; without touching those outside a mask."""
     kind = vector(lanes, memory_type(dtype))
     pointers = _addresses(f, dtype, lanes, pointer, stride)
-    held = f.call(f"llvm.masked.gather.{suffix(kind)}.v{lanes}p0", kind,
-                  [f"<{lanes} x ptr>", "i32", f"<{lanes} x i1>", kind],
-                  [pointers, str(dtype.itemsize), mask or _true(lanes), "zeroinitializer"], immediate=(1,))
+    held = f.gather(kind, pointers, mask or _true(lanes), dtype.itemsize)
     return widen_lanes(f, dtype, lanes, held)
 
 
@@ -101,10 +99,7 @@ def scatter_lanes(f: Function, dtype: Dtype, lanes: int, value: str, pointer: st
     kind = vector(lanes, memory_type(dtype))
     held = narrow_lanes(f, dtype, lanes, value)
     pointers = _addresses(f, dtype, lanes, pointer, stride)
-    name = f"llvm.masked.scatter.{suffix(kind)}.v{lanes}p0"
-    f.declarations[f"declare void @{name}({kind}, <{lanes} x ptr>, i32 immarg, <{lanes} x i1>)"] = None
-    f.effect(f"call void @{name}({kind} {held}, <{lanes} x ptr> {pointers}, i32 {dtype.itemsize}, "
-             f"<{lanes} x i1> {mask or _true(lanes)})")
+    f.scatter(kind, held, pointers, mask or _true(lanes), dtype.itemsize)
 
 
 def _addresses(f: Function, dtype: Dtype, lanes: int, pointer: str, stride: Value) -> str:

@@ -22,13 +22,14 @@ import numpy as np
 
 from ..llvm.build import Function, Module, vector
 from ..llvm.compiling.code import kernel
+from ..llvm.compiling.machine import LINE
 from ..llvm.emitter import Dtype, element
 from ..plan import Call, Words
 from ..products.ahead import STATE, begin
 from ..quantity import held
 from .past import copy_goes_past, write_lines
 from .spaces import Nest, Space, fused, rank_for, split
-from .squares import LINE, define_edge, define_line_tile, define_tile, is_in_lines, tile_of
+from .squares import define_edge, define_line_tile, define_tile, is_in_lines, tile_of
 
 BLOCK = 256           # of a transposition: so many rows and columns fit the second cache
 FAR = 16 << 20        # bytes that no longer fit the last cache
@@ -176,8 +177,7 @@ def define_run(module: Module) -> Function:
         good = f.emit(f"or i1 {far}, {aligned}")
         large = f.emit(f"and i1 {f.compare('sge', '%n', LONG_RUN)}, {good}")
         with f.when(large):
-            f.declarations["declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1 immarg)"] = None
-            f.effect("call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %source, i64 %n, i1 false)")
+            f.copy("%to", "%source", "%n")
         with f.otherwise(large):
             blocks = f.compare("sge", "%n", 256)
             with f.when(blocks):

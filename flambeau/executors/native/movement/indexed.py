@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from ....graph.geometry import Geometry
 from ..llvm.build import Function, Module, Value, Variable
 from ..llvm.compiling.code import kernel
+from ..llvm.compiling.machine import LINE
 from ..llvm.emitter import BFLOAT16, FLOAT16, INT32, INT64, Dtype, Unsupported, element, register_type
 from ..plan import Call, Words
 from ..quantity import whole
@@ -32,7 +33,6 @@ LONG = 1024        # bytes from which a row is copied while so many of the next 
 EARLY = 12         # rows that are computed while one comes from memory,
 FETCHED = 256      # or so many bytes of it: the core itself fetches what follows
 FAR = 1 << 20      # where what is indexed has more bytes than this
-LINE = 64
 INDICES = 3        # the words before those of the indices: dense side, indexed side, status
 EACH = 3           # words of an index: pointer, extent, bytes from one position to the next
 ARITHMETIC = {"add": ("add", "fadd"), "multiply": ("mul", "fmul")}

@@ -6,9 +6,8 @@ A store into the caches reads its line first.
 from __future__ import annotations
 
 from ..llvm.build import Function, vector
-from ..llvm.compiling.machine import LAST_CACHE, machine
+from ..llvm.compiling.machine import LAST_CACHE, LINE, machine
 from ..quantity import whole
-from .squares import LINE
 
 LEAST = 16 * LINE   # bytes of a run: the lines at its ends are written in parts
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from ..llvm.build import Function, Module, vector
-from ..llvm.compiling.machine import machine
+from ..llvm.compiling.machine import LINE, machine
 from ..llvm.lanes import transpose
 from ..products.ahead import Walk
-
-LINE = 64       # bytes of a cache line
 
 
 def tile_of(size: int) -> int:

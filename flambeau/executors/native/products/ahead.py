@@ -9,8 +9,8 @@ Asking for memory never fails and changes no result.
 from __future__ import annotations
 
 from ..llvm.build import Function, Value
+from ..llvm.compiling.machine import LINE
 
-LINE = 64       # bytes
 STATE = 5       # words: ADDRESS, LEFT in this run, LINES of a run, JUMP to the next run, LAST address
 SECOND_CACHE = 2
 

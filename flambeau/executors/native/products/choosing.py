@@ -7,9 +7,8 @@ import math
 from typing import Any
 
 from ....config import settings
-from ..llvm.compiling.machine import LAST_CACHE, machine
+from ..llvm.compiling.machine import LAST_CACHE, LINE, machine
 from ..quantity import whole
-from .ahead import LINE
 from .arguments import Rows, Source
 from .microkernel import Tile
 

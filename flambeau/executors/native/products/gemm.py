@@ -23,9 +23,9 @@ from typing import NamedTuple
 from ..llvm.build import Function, Module
 from ..llvm.compiling.code import kernel
 from ..llvm.compiling.effort import Effort
-from ..llvm.compiling.machine import machine
+from ..llvm.compiling.machine import LINE, machine
 from ..llvm.lanes import element_at
-from .ahead import LINE, STATE, Beyond, begin
+from .ahead import STATE, Beyond, begin
 from .arguments import Kind, Rows, Source, Word
 from .epilogue import ITEM
 from .following import follow

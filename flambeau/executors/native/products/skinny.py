@@ -24,7 +24,7 @@ from __future__ import annotations
 from ..llvm.build import Function, Module
 from ..llvm.compiling.code import kernel
 from ..llvm.compiling.effort import Effort
-from ..llvm.compiling.machine import machine
+from ..llvm.compiling.machine import LINE, machine
 from ..llvm.lanes import (
     element_at,
     read_lanes,
@@ -50,7 +50,6 @@ _ACROSS = (("ptr noalias readonly", "%words"), ("ptr", "%c"), ("i64", "%row"), (
 # What comes from memory while a core waits for one line of it, several times over:
 AHEAD = 1 << 13     # bytes of columns, rounded up,
 ROWS_AHEAD = 32     # or rows of so many columns as are computed at once: those used next, where B is large
-_LINE = 64
 # By registers, how many columns are computed at once with so many rows; or vectors of columns.
 WIDTHS = {16: {1: 8, 2: 4, 3: 3, 4: 2, 5: 2},
           32: {1: 8, 2: 8, 3: 6, 4: 4, 5: 4, 6: 4, 7: 4, 8: 3, 9: 3, 10: 2}}
@@ -307,7 +306,7 @@ class _Writer:
                        for row in rows]
             at = element_at(f, source, origin, f.mul(k, stride))
             ahead = element_at(f, source, at, f.mul(stride, ROWS_AHEAD))
-            for j in range(0, width * source.itemsize, _LINE):
+            for j in range(0, width * source.itemsize, LINE):
                 f.prefetch(f.at(ahead, j, "i8"), 2)
             for j, (start, mask) in enumerate(zip(starts, masks)):
                 value = read_lanes(f, source, lanes, element_at(f, source, at, start), mask)

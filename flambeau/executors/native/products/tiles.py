@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..llvm.build import Function, Module, Value, Variable
-from ..llvm.compiling.machine import machine
+from ..llvm.compiling.machine import LINE, machine
 from ..llvm.lanes import element_at, gather_lanes, read_lanes, scatter_lanes, write_lanes, write_past
-from .ahead import LINE, STATE, Walk
+from .ahead import STATE, Walk
 from .arguments import Kind, Word
 from .epilogue import Place
 from .microkernel import Accumulators, Tile, accumulate, finish_spilled, is_whole, spilled

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from ....config import settings
 from ..llvm.build import Function
 from ..llvm.compiling import code
-from ..llvm.compiling.machine import machine
+from ..llvm.compiling.machine import LINE, machine
 from ..llvm.emitter import Dtype
 from .products import Arguments, Products, products_text
 from .rows import Rows
@@ -87,7 +87,7 @@ class _Writer(Products):
     def text(self) -> str:
         self.copy = self._copy()
         if self.backward:
-            self.fetch = [self._fetch(name, write) for name, write in (("read", 0), ("written", 1))]
+            self.fetch = [self._fetch(name, write) for name, write in (("read", False), ("written", True))]
             self._backward_kernel()
         else:
             self._forward_kernel()
@@ -110,16 +110,14 @@ class _Writer(Products):
                     f.write(self.element, "0.0", self.at(f, target, k), size)
         return f
 
-    def _fetch(self, name: str, write: int) -> Function:
+    def _fetch(self, name: str, write: bool) -> Function:
         """Have the cache lines of some elements come, which may lie outside of all memory.
 
         What a step reads and writes is in pieces too short for the hardware to foresee.
         """
         with self.module.helper(f"to_be_{name}", [("ptr", "%row"), ("i64", "%count")]) as f:
-            f.declarations["declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)"] = None
-            with f.loop(0, "%count", 64 // self.dtype.itemsize) as k:
-                line = f.emit(f"getelementptr {self.element}, ptr %row, i64 {k}")
-                f.effect(f"call void @llvm.prefetch.p0(ptr {line}, i32 {write}, i32 2, i32 1)")
+            with f.loop(0, "%count", LINE // self.dtype.itemsize) as k:
+                f.prefetch(f.emit(f"getelementptr {self.element}, ptr %row, i64 {k}"), 2, write)
         return f
 
     # --- the loop -------------------------------------------------------------------------------------------

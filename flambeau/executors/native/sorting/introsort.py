@@ -218,10 +218,7 @@ class Introsort:
                 before = f.emit(f"or <{SHORT} x i1> {smaller}, {equal}")
                 rank = f.emit(f"add {keys} {rank}, {f.emit(f'zext <{SHORT} x i1> {before} to {keys}')}")
             places = f.emit(f"getelementptr {self.kind}, ptr %items, {keys} {rank}")
-            pointers, bits = f"<{SHORT} x ptr>", f"<{SHORT} x i1>"
-            name = f"llvm.masked.scatter.v{SHORT}i64.v{SHORT}p0"
-            f.declarations[f"declare void @{name}({kind}, {pointers}, i32 immarg, {bits})"] = None
-            f.effect(f"call void @{name}({kind} {held}, {pointers} {places}, i32 8, {bits} {mask})")
+            f.scatter(kind, held, places, mask, 8)
         return f
 
     def _define_parts(self) -> Function:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from . import disk
 
+LINE = 64               # bytes of a cache line
 LAST_CACHE = 1 << 25    # bytes of the last cache, which cores share
 
 

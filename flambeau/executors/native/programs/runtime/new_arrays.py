@@ -37,8 +37,7 @@ class Memory:
         with module.helper("take_memory", [("ptr", "%pool"), ("i64", "%size")], "ptr") as f:
             with f.when(f.compare("sge", "%size", LARGE)):
                 f.give(str(f.run(self.pool.take, "%pool", "%size")))
-            f.declarations["declare ptr @malloc(i64)"] = None
-            given = f.emit(f"call ptr @malloc(i64 {f.add('%size', BEFORE)})")
+            given = f.call("malloc", "ptr", ["i64"], [f.add("%size", BEFORE)])
             with f.when(is_null(f, given)):
                 f.give("null")
             found = _aligned(f, given)
@@ -53,8 +52,7 @@ class Memory:
             with f.when(own):
                 f.run(self.pool.give, "%pool", "%memory")
             with f.otherwise(own):
-                f.declarations["declare void @free(ptr)"] = None
-                f.effect(f"call void @free(ptr {get(f, '%memory', GIVEN, 'ptr')})")
+                f.do("free", ["ptr"], [get(f, "%memory", GIVEN, "ptr")])
         return f
 
 
@@ -73,8 +71,7 @@ def handler(module: Module, memory: Memory) -> None:
         size = f.mul("%count", "%each")
         found = str(f.run(memory.take, "%pool", size))
         with f.otherwise(is_null(f, found)):
-            f.effect(f"call void @llvm.memset.p0.i64(ptr {found}, i8 0, i64 {size}, i1 false)")
-            f.declarations["declare void @llvm.memset.p0.i64(ptr, i8, i64, i1 immarg)"] = None
+            f.clear(found, size)
         f.give(found)
     with module.function("resize", [context, ("ptr", "%old"), ("i64", "%size")], "ptr") as f:
         found = str(f.run(memory.take, "%pool", "%size"))
@@ -82,9 +79,7 @@ def handler(module: Module, memory: Memory) -> None:
             f.give("null")
         noted = get(f, "%old", SIZE)
         have = f.choose(f.compare("sgt", noted, 0), "i64", f.sub(noted, BEFORE), f.sub(0, noted))
-        f.effect(f"call void @llvm.memcpy.p0.p0.i64(ptr {found}, ptr %old, i64 {f.least(have, '%size')}, "
-                 "i1 false)")
-        f.declarations["declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1 immarg)"] = None
+        f.copy(found, "%old", f.least(have, "%size"))
         f.run(memory.give, "%pool", "%old")
         f.give(found)
     with module.function("release", [context, ("ptr", "%old"), ("i64", "%size")]) as f:

@@ -61,24 +61,20 @@ class Pool:
         with module.helper("drop_oldest", [("ptr", "%pool")]) as f:
             block = get(f, "%pool", OLDEST, "ptr")
             f.run(self._unlink, "%pool", block)
-            f.declarations["declare i32 @munmap(ptr, i64)"] = None
-            f.effect(f"{f.name()} = call i32 @munmap(ptr {get(f, block, GIVEN, 'ptr')}, "
-                     f"i64 {get(f, block, SIZE)})")
+            f.call("munmap", "i32", ["ptr", "i64"], [get(f, block, GIVEN, "ptr"), get(f, block, SIZE)])
         return f
 
     def _fresh_block(self, module: Module) -> Function:
         """A block of so many bytes, a multiple of a page's; null if there is no memory."""
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         with module.helper("fresh_block", [("i64", "%size")], "ptr") as f:
-            f.declarations["declare ptr @mmap(ptr, i64, i32, i32, i32, i64)"] = None
-            given = f.emit("call ptr @mmap(ptr null, i64 %size, "
-                           f"i32 {mmap.PROT_READ | mmap.PROT_WRITE}, i32 {flags}, i32 -1, i64 0)")
+            given = f.call("mmap", "ptr", ["ptr", "i64", "i32", "i32", "i32", "i64"],
+                           ["null", "%size", str(mmap.PROT_READ | mmap.PROT_WRITE), str(flags), "-1", "0"])
             with f.when(f.compare("eq", f.emit(f"ptrtoint ptr {given} to i64"), -1)):
                 f.give("null")
             if sys.platform == "linux":
-                f.declarations["declare i32 @madvise(ptr, i64, i32)"] = None
                 with f.when(f.compare("sgt", "%size", _SMALL_PAGES)):
-                    f.effect(f"{f.name()} = call i32 @madvise(ptr {given}, i64 %size, i32 {_HUGE_PAGES})")
+                    f.call("madvise", "i32", ["ptr", "i64", "i32"], [given, "%size", str(_HUGE_PAGES)])
             block = f.at(given, BEFORE, "i8")
             put(f, block, GIVEN, given, "ptr")
             put(f, block, SIZE, "%size")

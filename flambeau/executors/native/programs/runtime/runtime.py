@@ -139,7 +139,7 @@ def _pause(f: Function, spins: Any) -> None:
     count = f.add(spins.get(), 1)
     spins.set(count)
     with f.when(f.compare("sgt", count, _SPINS)):
-        f.effect(f"{f.name()} = call i32 @sched_yield()")
+        f.call("sched_yield", "i32", [], [])
 
 
 def _drive(module: Module, share: Function) -> Function:
@@ -209,11 +209,8 @@ def _team(module: Module, share: Function, drive: Function) -> None:
     _serve(module, help_with, drive)
     with module.function("prepare", [("ptr", "%team")]) as f:
         mutex, condition = _field(f, "%team", MUTEX), _field(f, "%team", CONDITION)
-        f.effect(f"{f.name()} = call i32 @pthread_mutex_init(ptr {mutex}, ptr null)")
-        f.effect(f"{f.name()} = call i32 @pthread_cond_init(ptr {condition}, ptr null)")
-        f.declarations["declare i32 @pthread_mutex_init(ptr, ptr)"] = None
-        f.declarations["declare i32 @pthread_cond_init(ptr, ptr)"] = None
-        f.declarations["declare i32 @sched_yield()"] = None
+        f.call("pthread_mutex_init", "i32", ["ptr", "ptr"], [mutex, "null"])
+        f.call("pthread_cond_init", "i32", ["ptr", "ptr"], [condition, "null"])
 
 
 def _calls(module: Module) -> None:
@@ -238,8 +235,7 @@ def _calls(module: Module) -> None:
 
 
 def _give_if_moved(f: Function) -> None:
-    f.declarations["declare i32 @sched_getcpu()"] = None
-    here = f.emit(f"sext i32 {f.emit('call i32 @sched_getcpu()')} to i64")
+    here = f.emit(f"sext i32 {f.call('sched_getcpu', 'i32', [], [])} to i64")
     kept_off = _get(f, "%team", KEPT_OFF)
     moved, minded = f.compare("ne", here, kept_off), f.compare("ne", kept_off, places.NOBODY_MINDS)
     with f.when(f.emit(f"and i1 {moved}, {minded}")):
@@ -274,13 +270,11 @@ def _ends(module: Module, help_with: Function, drive: Function) -> None:
 
 
 def _locked(f: Function, action: str) -> None:
-    f.declarations[f"declare i32 @pthread_mutex_{action}(ptr)"] = None
-    f.effect(f"{f.name()} = call i32 @pthread_mutex_{action}(ptr {_field(f, '%team', MUTEX)})")
+    f.call(f"pthread_mutex_{action}", "i32", ["ptr"], [_field(f, "%team", MUTEX)])
 
 
 def _wake(f: Function) -> None:
-    f.declarations["declare i32 @pthread_cond_broadcast(ptr)"] = None
-    f.effect(f"{f.name()} = call i32 @pthread_cond_broadcast(ptr {_field(f, '%team', CONDITION)})")
+    f.call("pthread_cond_broadcast", "i32", ["ptr"], [_field(f, "%team", CONDITION)])
 
 
 def _take_launched(f: Function) -> str:
@@ -294,7 +288,6 @@ def _serve(module: Module, help_with: Function, drive: Function) -> None:
     with module.function("serve", [("ptr", "%team"), ("ptr", "%scratch"), ("i64", "%size")], "i64") as f:
         seen, ahead = f.variable("i64", 0), f.variable("i64", -2)
         ended, clock = f.variable("i64", 0), _Clock(f)
-        f.declarations["declare i32 @pthread_cond_wait(ptr, ptr)"] = None
         with f.forever():
             _locked(f, "lock")
             with f.forever() as ready:
@@ -306,8 +299,8 @@ def _serve(module: Module, help_with: Function, drive: Function) -> None:
                 room = f.compare("slt", _get(f, "%team", ACTIVE), _get(f, "%team", LIMIT))
                 some = f.emit(f"icmp ne ptr {program}, null")
                 ready(f.emit(f"and i1 {some}, {f.emit(f'and i1 {fresh}, {room}')}"))
-                f.effect(f"{f.name()} = call i32 @pthread_cond_wait(ptr {_field(f, '%team', CONDITION)}, "
-                         f"ptr {_field(f, '%team', MUTEX)})")
+                f.call("pthread_cond_wait", "i32", ["ptr", "ptr"],
+                       [_field(f, "%team", CONDITION), _field(f, "%team", MUTEX)])
             seen.set(_get(f, "%team", ROUND))
             f.effect(f"{f.name()} = atomicrmw add ptr {_field(f, '%team', ACTIVE)}, i64 1 acq_rel")
             launched = _take_launched(f)
@@ -331,11 +324,10 @@ class _Clock:
     def __init__(self, f: Function) -> None:
         self.f = f
         self.at = local_array(f, 2, "i64")
-        f.declarations["declare i32 @clock_gettime(i32, ptr)"] = None
 
     def now(self) -> str:
         f = self.f
-        f.effect(f"{f.name()} = call i32 @clock_gettime(i32 {time.CLOCK_MONOTONIC}, ptr {self.at})")
+        f.call("clock_gettime", "i32", ["i32", "ptr"], [str(time.CLOCK_MONOTONIC), self.at])
         return f.add(f.mul(f.read("i64", self.at, 8), 10**9), f.read("i64", f.at(self.at, 1, "i64"), 8))
 
 

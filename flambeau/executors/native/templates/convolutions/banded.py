@@ -235,15 +235,12 @@ class _Band:
     def _gathered(self, base: str, index: str, step: str, mask: str) -> str:
         """Elements at an index each, ``step`` bytes apart."""
         f = self.f
-        pointers = vector(self.lanes, "ptr")
         if self.form.unit:
             at = f.emit(f"getelementptr inbounds {self.element}, ptr {base}, {self.wide} {index}")
         else:
             offset = f.emit(f"mul nsw {self.wide} {index}, {f.splat(step, self.lanes, 'i64')}")
             at = f.emit(f"getelementptr inbounds i8, ptr {base}, {self.wide} {offset}")
-        return f.call(f"llvm.masked.gather.{suffix(self.kind)}.{suffix(pointers)}", self.kind,
-                      [pointers, "i32", vector(self.lanes, "i1"), self.kind],
-                      [at, str(self.form.dtype.itemsize), mask, "zeroinitializer"], immediate=(1,))
+        return f.gather(self.kind, at, mask, self.form.dtype.itemsize)
 
 
 TEMPLATES: dict[str, Template] = {"banded_product": _banded}

@@ -11,10 +11,9 @@ from typing import Any
 from .....graph.geometry import Geometry, contiguous
 from .....graph.node import Signature
 from .....layouts import reads_last
+from ...llvm.compiling.machine import LINE
 from ...movement.copying import Place, copied
 from ...plan import Call, Plan, Template
-
-_LINE = 64  # bytes to which parts of a workspace are aligned
 
 
 def relaid(template: Template) -> Template:
@@ -73,4 +72,4 @@ def _bytes(g: Geometry) -> int:
 
 
 def _aligned(size: int) -> int:
-    return -(-size // _LINE) * _LINE
+    return -(-size // LINE) * LINE
