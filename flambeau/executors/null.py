@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..graph.node import Node, Signature
+from ..graph.recent import Recent
 
 # Not the signature's plan: other executors have theirs there.
-_made: dict[Signature, Any] = {}
+_made: Recent[Signature, Any] = Recent(1 << 12)
 
 
 def run(nodes: list[Node]) -> list[Node]:
@@ -20,7 +21,9 @@ def run(nodes: list[Node]) -> list[Node]:
         assert signature is not None
         value = _made.get(signature)
         if value is None:
-            value = _made[signature] = _values(signature)
+            value = _made.recall(signature)
+            if value is None:
+                value = _made.keep(signature, _values(signature))
         node.value = value
         node.operands = ()
     return []

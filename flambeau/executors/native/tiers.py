@@ -40,6 +40,7 @@ _TOGETHER = 2       # prices that shapes which never come again pay before one o
 _LATELY, _RARE = 32, 8      # shapes from which it is told whether they come back, and of how many one does
 _MISSED, _CAME_BACK = 3, 4      # by how much a newcomer and its return change what is expected of its line,
 _EXPECTED, _MOST = 5, 8         # from where on the next newcomer there is bought; the most
+_LINES = 1 << 12                # of newcomers and their returns, that are remembered
 
 
 class Rent:
@@ -151,6 +152,8 @@ class Newcomers:
 
     def will_return(self, site: Site | None, signatures: Iterable[Signature]) -> bool:
         """Whether the newcomer of these signatures that ends here is expected to come back."""
+        if len(self._expected) >= _LINES:
+            self.clear()
         self._latest[site] = tuple(signatures)
         return self._will_return(site, self._AFTER_ANOTHER if site in self._open else self._NEW)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from flambeau.engine import looks
 from flambeau.executors import native
 
 pytest.importorskip("llvmlite")
-from flambeau.executors.native.programs import known
+from flambeau.executors.native.programs import known, moving
 
 
 def _table(rows: int = 64) -> Any:
@@ -208,3 +209,10 @@ def test_states_that_follow_each_other_are_one_graph() -> None:
             assert found.tolist() == pytest.approx(expected, abs=1e-5)
             tiers.append(looks[-1].tier)
     assert tiers[8:] == ["native"] * 16
+
+
+def test_forms_that_were_read_apart_are_not_remembered_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moving, "apart", set[int]())
+    for form in range(2 * moving._CHOSEN):
+        moving.read_apart([SimpleNamespace(form=form), SimpleNamespace(form=-1)])
+    assert len(moving.apart) <= moving._CHOSEN + 1      # of each graph both orders are kept

@@ -126,6 +126,13 @@ def test_newcomers_are_bought_at_once_where_those_before_came_back() -> None:
     assert sum(found) <= 2 and not any(found[2:])
 
 
+def test_lines_of_newcomers_are_not_remembered_for_ever() -> None:
+    newcomers, code = tiers.Newcomers(), _chain.__code__
+    for line in range(3 * tiers._LINES):
+        assert not newcomers.will_return((code, line), ())
+    assert len(newcomers._expected) <= tiers._LINES
+
+
 def test_the_first_graph_of_two_that_follow_each_other_is_not_bought_at_once() -> None:
     """An optimizer's first step begins its states, and never comes back; those after it do."""
     known.newcomers.clear()

@@ -141,7 +141,7 @@ def share(extent: int, blocks: int, unit: int) -> int:
     return -(-tiles // blocks) * unit
 
 
-@functools.cache
+@functools.lru_cache(1 << 10)
 def _row_blocks(wanted: int, most: int) -> list[int]:
     """Numbers of blocks of rows that make about ``wanted`` tasks with some number of blocks of columns."""
     few = range(1, math.isqrt(wanted) + 1)

@@ -28,6 +28,7 @@ from .patterns.outline import INNER, LEAF, Outline, Reading
 _numbers: Recent[Signature, int] = Recent(1 << 13)
 _placed: Recent[Signature, tuple[int, ...]] = Recent(1 << 13)
 _read: Recent[Signature, tuple[int, ...]] = Recent(1 << 13)     # of graphs whose parts are read apart
+_CHOSEN = 1 << 12   # forms of graphs that read what a program chooses, after which they are found out anew
 _form = attrgetter("form")
 _settled: Recent[Any, Signature] = Recent(1 << 12)
 
@@ -92,6 +93,8 @@ groups: dict[int, Groups] = {}
 
 def read_apart(signatures: Sequence[Signature]) -> None:
     """Graphs of these forms were found to read the same parts in other places each time."""
+    if len(apart) >= _CHOSEN:
+        apart.clear()
     apart.update(_keys(signatures))
 
 
@@ -128,6 +131,8 @@ def group(reading: Reading, outlines: Sequence[Outline]) -> bool:
     if all(len({*leaf_of}) == len(numbers) for leaf_of in zip(*numbers)):
         return False
     found = [each for each in found if each[2] not in owned]
+    if len(groups) >= _CHOSEN:
+        groups.clear()
     last = len(signatures) - 1
     key, pending = _keys(signatures)
     groups[key], groups[pending] = found, [(last - k, j, number) for k, j, number in found]

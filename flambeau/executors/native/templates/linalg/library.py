@@ -10,7 +10,7 @@ task.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -264,7 +264,7 @@ def thread_setters() -> tuple[lapack.Address, lapack.Address] | None:
     return None
 
 
-@cache
+@lru_cache(1 << 10)
 def _work(name: str, kind: str, flag: str, rows: int, columns: int, wide: int) -> int:
     """How much working memory the routines of an operator ask for."""
     low, ask = min(rows, columns), lapack.work_size
