@@ -9,7 +9,8 @@ from ..operators.indexing.index_operators import index_shape, indexed_shape, put
 from ..tensor import Tensor
 from ..tensor.batching import batched
 from .batching import Call, strip
-from .batching_rules import folded, raised, rule, unfolded
+from .batching_layers import folded, unfolded
+from .batching_rules import raised, rule
 
 
 @rule("index_select")
