@@ -11,6 +11,7 @@ from . import (
     masking,
     padding,
     partial_writes,
+    putting,
     repeating,
     scatter_reductions,
     scattering,
