@@ -43,7 +43,7 @@ def accumulate_grad(leaf: Tensor, grad: Tensor, create_graph: bool) -> None:
             raise RuntimeError(f"output with shape {list(have.shape)} doesn't match the broadcast shape "
                                f"{list(grad.shape)}")
         total = record_pair(ADD, have, grad)
-        have.copy_(total) if have._base is not None else _replace(have, total)
+        have.copy_(total) if have._base is not None else write(have, total)
     if leaf._hooks is not None:
         leaf._hooks.after_accumulation(leaf)
 
@@ -82,7 +82,3 @@ def _accumulate_sparse(leaf: Tensor, have: Any, grad: Tensor, create_graph: bool
         leaf._grad = sum_with_sparse(have, grad)
     else:
         have.add_(grad)
-
-
-def _replace(have: Tensor, total: Tensor) -> None:
-    write(have, total)

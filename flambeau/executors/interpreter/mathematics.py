@@ -47,7 +47,6 @@ from .scatter import (  # type: ignore[no-redef,assignment]  # noqa: F401
     add_rows,
     grid_positions,
     put_along_axis,
-    row_positions,
     take,
     take_along_axis,
     wide,

@@ -127,7 +127,7 @@ def modelled(pending: list[Node]) -> float | None:
 
 def _replay(entry: Entry, pending: list[Node], live: list[Node],
             arrays: list[Any] | None) -> list[Node] | None:
-    """The same, for a graph of these signatures; ``arrays``: of a glance in which a kernel has failed."""
+    """``replay`` of a graph of these signatures; ``arrays``: of a glance in which a kernel has failed."""
     assert entry.program is not None
     count = len(entry.signatures)
     counts = [*map(getrefcount, pending)]

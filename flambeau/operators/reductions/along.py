@@ -68,9 +68,4 @@ def place(grad: Tensor, indices: Tensor, shape: Any, dim: int, accumulate: bool 
     return record_pair(PLACE, grad, indices, (tuple(shape), dim, accumulate))
 
 
-def pick(input: Tensor, indices: Tensor, dim: int) -> Tensor:
-    """The elements at ``indices`` along ``dim`` (each at most once)."""
-    return record_pair(PICK, input, indices, (dim, False))
-
-
-__all__ = ["pick", "place"]
+__all__ = ["PICK", "PLACE", "place"]

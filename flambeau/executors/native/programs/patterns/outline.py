@@ -27,7 +27,7 @@ _chained = chain.from_iterable
 
 
 def _unheld() -> int:
-    """The reference count, as ``reading`` sees it, of a node that only its list holds."""
+    """The reference count, as a ``Reading`` sees it, of a node that only its list holds."""
     return Reading([Node(None, (), None)]).counts[0]
 
 

@@ -9,7 +9,7 @@ from ...draws.one_by_one import COUNT, NUMBERS, RESULT, SCRATCH, Reader, library
 from ...llvm.build import Function, Module
 from ...llvm.compiling.code import kernel
 from ...llvm.compiling.effort import Effort
-from ...llvm.emitter import FLOAT64, Dtype
+from ...llvm.emitter import FLOAT64
 from ...llvm.expressions.expression import Expression
 from ...llvm.expressions.functions import fma
 from ...plan import Call, Plan, Words
@@ -26,12 +26,12 @@ def normal_in_double(signature: Signature) -> Plan:
     words.constant(signature.outputs[0].numel)
     for operand in (1, 2):
         words.number(operand, FLOAT64)
-    call = Call(_normal(FLOAT64), words, 1, scratch=SCRATCH)
+    call = Call(_normal(), words, 1, scratch=SCRATCH)
     return Plan([call], nanoseconds=2000 + 25.0 * signature.outputs[0].numel)
 
 
 @kernel("draw_normal", effort=Effort.SOME)
-def _normal(dtype: Dtype) -> str:
+def _normal() -> str:
     module = Module()
     reader = Reader(module)
     with module.helper("group", [("ptr", "%scratch"), ("ptr", "%to"), ("double", "%mean"),
