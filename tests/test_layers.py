@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -31,12 +32,19 @@ FOLDERS = {
         "reductions", "products", "linalg", "spectral", "activations", "convolutions", "normalization",
         "losses", "sequences", "optimization", "spellings"),
     "tensor": ("recording", "aliasing", "samples"),
+    "executors.native": (
+        "llvm", "products", "attention", "recurrent", "movement", "optimizer", "draws", "matrices",
+        "normalization", "convolution", "sorting", "templates", "fusion", "programs", "batches"),
     "executors.native.templates": (
         "shapes", "indexing", "random", "reductions", "products", "linalg", "spectral", "convolutions",
         "normalization", "losses", "sequences", "optimization"),
     "executors.native.llvm": ("compiling", "expressions", "special"),
     "executors.native.programs": ("runtime", "patterns", "execution", "glances"),
 }
+
+# Packages whose docstring says what each of their modules is for.
+MAPS = ("graph", "executors", "operators.calls", "operators.declaration", "executors.native.fusion",
+        "executors.native.products", "executors.native.convolution")
 
 
 class Import(NamedTuple):
@@ -118,6 +126,16 @@ def test_folders_import_downwards(package: str) -> None:
     upwards = [f"{i.source}:{i.line} imports {i.target}" for i in _imports()
                if -1 < place(i.source) < place(i.target)]
     assert folders == set(order) and not upwards
+
+
+@pytest.mark.parametrize("package", MAPS)
+def test_maps_name_all_modules(package: str) -> None:
+    folder = PACKAGE.joinpath(*package.split("."))
+    described = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8")))
+    there = {path.stem for path in folder.glob("*.py")}
+    there |= {path.parent.name for path in folder.glob("*/__init__.py")}
+    missing = there - {"__init__", *re.findall(r"``(\w+)``", described or "")}
+    assert not missing
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:

@@ -1,4 +1,11 @@
-"""Automatic differentiation (``torch.autograd``)."""
+"""Automatic differentiation (``torch.autograd``).
+
+``loss.backward()`` goes through ``backward`` (what is asked for, with ``starting``) to ``engine``, which
+walks the tape and runs derivative rules; ``accumulating`` adds what reaches leaves to their ``.grad``. A
+pass that comes again skips most of that: ``templates`` (made by ``tracing``) record what rules recorded,
+``routes`` what a whole pass did (``comparing`` is native code for that), and gradients travel as
+``readings``. The other modules are PyTorch's, and what they are made of.
+"""
 
 import importlib
 from typing import Any

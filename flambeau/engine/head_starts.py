@@ -49,7 +49,8 @@ class HeadStarts:
 
     ``at``: how many nodes the first part of the next graph has; 0: it is not begun ahead. ``part``: how many
     nodes were computed ahead for the next look, the last one recorded at ``site``; ``begun``: what runs.
-    ``is_curious``: the line that is expected came often enough for its next graph to be studied.
+    ``is_curious``: the line that is expected came often enough for its next graph to be studied. ``graphs``:
+    what begins known graphs.
     """
 
     def __init__(self) -> None:
@@ -60,7 +61,7 @@ class HeadStarts:
         self.at = self.part = 0
         self.begun: Any = None
         self.site: Site | None = None
-        self.engine: Any = None
+        self.graphs: Any = None
 
     def study(self, nodes: list[Node], site: Site) -> None:
         """A look begins: whether the graph of this line, which came often, is to be cut from now on."""
@@ -71,14 +72,14 @@ class HeadStarts:
         line.rounds = 0
         if len(nodes) != line.nodes:
             return
-        engine = native.head_starts()
-        time = engine.modelled(nodes) if engine is not None and settings.threads > 1 else None
+        graphs = native.known_graphs()
+        time = graphs.modelled(nodes) if graphs is not None and settings.threads > 1 else None
         if time is None:
             return
         line.is_settled = True
         if time >= _LEAST_TIME:
             line.first_part = [*map(form_of, nodes[:_cut_of(nodes)])]
-            self.engine = engine
+            self.graphs = graphs
 
     def count(self, site: Site, computed: int) -> None:
         """A line has looked, and so many nodes were computed natively."""
@@ -118,7 +119,7 @@ class HeadStarts:
         """Let the first part run, which is pending, if it is a graph that is known; whether it does."""
         assert self.expected is not None
         self.part, self.site = len(nodes), nodes[-1].site
-        self.begun = entry = self.engine.known(nodes)   # first, as an interrupt may fall between
+        self.begun = entry = self.graphs.known(nodes)   # first, as an interrupt may fall between
         if entry is not None and entry.ahead.begin(nodes):
             self.expected.taken += 1
             return True
@@ -128,7 +129,7 @@ class HeadStarts:
 
     def finish(self, live: list[Node]) -> list[Node]:
         """End what was begun: the nodes that failed."""
-        failed: list[Node] = self.engine.finish(self.begun, pending.nodes, live)
+        failed: list[Node] = self.graphs.finish(self.begun, pending.nodes, live)
         self.begun = None   # last, for the same reason
         return failed
 

@@ -1,4 +1,11 @@
-"""The tensor: a handle on (storage, geometry), recording, views and in-place writes."""
+"""The tensor: a handle on (storage, geometry), recording, views and in-place writes.
+
+``tensor`` is the class, ``recording`` how an operation is put down, ``tape`` what that leaves for backward,
+``aliasing`` views and writes through them, ``samples`` what a data loader does to each sample. ``batching``
+is what ``vmap`` gives functions, ``overrides`` the way of classes with ``__torch_function__``;
+``construct``, ``generator``, ``storage_view`` and the small modules are what users see of data, random
+states and memory.
+"""
 
 from . import legacy, subclass_attributes
 from .aliasing.inplace import assign, check_writable

@@ -1,4 +1,20 @@
-"""The native executor: fused loops compiled with LLVM, the interpreter's kernels in between."""
+"""The native executor: fused loops compiled with LLVM, the interpreter's kernels in between.
+
+This module is what others see of it. It imports no compiler before a graph is worth one (``tiers.py``);
+``run.py`` computes a graph. The folders, each of which imports from those above it alone:
+
+    llvm/           writing LLVM code, and making machine code of it
+    products/ attention/ recurrent/ movement/ optimizer/ draws/ matrices/ normalization/ convolution/ sorting/
+                    kernels that are written out, a kind in each, and how large ones are cut into tasks
+    templates/      which of these kernels compute an operator, with which arguments: its plan
+    fusion/         kernels from operators' own definitions: which nodes become one, and its plan
+    programs/       all plans of a graph as one native call, and how a graph is known again
+    batches/        batches of samples, apart from programs
+
+A plan (``plan.py``) is what they have in common: addresses of kernels, and a block of arguments for each.
+Shapes are arguments, too: by ``quantity.py`` plans for further shapes follow from formulas. ``arguments.py``
+and ``vectors.py`` are for kernels that are written out.
+"""
 
 from __future__ import annotations
 
@@ -64,23 +80,23 @@ def _no_replay(pending: list[Node], live: list[Node], arrays: list[Any] | None =
 
 
 class _NoBook:
-    """What is asked until there is a native executor."""
+    """What is asked until there is a native executor: no graph is known."""
 
     @staticmethod
     def look_up(pending: list[Node]) -> None:
-        """No graph is known."""
+        """See ``book``."""
 
 
 def recorder(steps: Any, first: int) -> Callable[[list[Any]], list[Node]] | None:
     """What records a known sequence of nodes at once (``glances/sequences.py``), if programs are made."""
-    if _execute is None or _execute is _interpret:
+    if not is_loaded():
         return None
     from .programs.glances.sequences import recorder as native  # the native executor has imported llvmlite
     return native(steps, first)
 
 
-# Its ``look_up`` computes what is pending if that is a short graph that is known: True; None if it is not:
-# then nothing was done. A list is to be handed on to ``replay``: a kernel has failed.
+# Its ``look_up`` computes what is pending if that is a short graph that is known, and says of how many nodes;
+# None if it is not: then nothing was done. A list is to be handed on to ``replay``: a kernel has failed.
 book: Any = _NoBook
 # Computes what is pending (first one first) if that is a graph whose program is known at once. Returns what
 # ``run`` does; None if it is not: then nothing was done. On an interrupt the nodes not yet computed are in
@@ -104,12 +120,12 @@ promised: Callable[[list[Node]], int] = _promised
 on_return: list[Callable[[], None]] = [_promise_natively]
 
 
-def head_starts() -> Any:
-    """What begins known graphs (``known``, ``finish`` and ``modelled`` of ``run.py``), if there is one."""
-    if _execute is None or _execute is _interpret:
+def known_graphs() -> Any:
+    """What begins known graphs (``known``, ``finish`` and ``modelled`` of ``run.py``), if any are known."""
+    if not is_loaded():
         return None
-    from . import run as known  # it has been imported
-    return known
+    from . import run as graphs  # it has been imported
+    return graphs
 
 
 @functools.cache
@@ -138,4 +154,5 @@ def _interpret(nodes: list[Node], forced: bool) -> list[Node]:
     return interpreter.run(nodes)
 
 
-__all__ = ["auto", "book", "expect_steps", "is_loaded", "recorder", "replay", "run"]
+__all__ = ["auto", "book", "expect_steps", "is_loaded", "known_graphs", "on_return", "promised", "recorder",
+           "replay", "run"]
