@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from ...graph.geometry import Geometry
 from .llvm.build import Function
 from .plan import Words
 
@@ -40,6 +41,11 @@ def registers(f: Function, pointers: Sequence[str], numbers: Sequence[str]) -> R
 def entry(f: Function, table: str, index: int | str) -> str:
     """An entry of a table."""
     return f.read("i64", f.at(table, index, "i64"), 8)
+
+
+def operand(k: int, geometry: Geometry | None) -> Argument:
+    """A pointer to an operand; 0 where there is none."""
+    return 0 if geometry is None else lambda w: w.input(k, geometry)
 
 
 def result(k: int) -> Argument:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....graph.geometry import Geometry
-from ..arguments import Argument, Registers, entry, registers, words
+from ..arguments import Argument, Registers, entry, operand, registers, words
 from ..llvm.build import Function, Module, Value
 from ..llvm.compiling.code import kernel
 from ..plan import Call, Plan
@@ -202,7 +202,7 @@ def depthwise_plan(problem: Problem, dtype: Any, source: Geometry, weight: Geome
     e = elements(dtype)
     given, table = _given(problem)
     given |= {"source": lambda w: w.input(0, source), "weight": lambda w: w.input(1, weight),
-              "bias": (lambda w: w.input(2, bias)) if bias is not None else (lambda w: w.constant(0)),
+              "bias": operand(2, bias),
               "target": lambda w: w.output(0)}
     planes = problem.batch * problem.groups
     step, apart = _steps(problem)
@@ -216,7 +216,7 @@ def depthwise_weight_plan(problem: Problem, dtype: Any, grad: Geometry, x: Geome
     e = elements(dtype)
     given, table = _given(problem)
     given |= {"source": lambda w: w.input(1, x), "weight": lambda w: w.input(0, grad),
-              "bias": lambda w: w.constant(0), "target": lambda w: w.output(0)}
+              "bias": 0, "target": lambda w: w.output(0)}
     channels = problem.groups * problem.outs
     step, apart = _steps(problem)
     call = Call(_weight_code(e.name, step, apart % 2), words(POINTERS, NUMBERS, given, table), channels,

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....graph.geometry import Geometry
-from ..arguments import Argument, Registers, entry, registers, words
+from ..arguments import Argument, Registers, entry, operand, registers, words
 from ..llvm.build import Function, Module, Value
 from ..llvm.compiling.code import kernel
 from ..llvm.compiling.effort import Effort
@@ -314,7 +314,7 @@ def rows_plan(problem: Problem, dtype: Any, source: Geometry, weight: Geometry,
     x_at = rounded(len(cut.columns) * rows * e.width, 64)
     given = {**cut.given(problem, x_at), "source": lambda w: w.input(0, source),
              "weight": lambda w: w.input(1, weight), "target": lambda w: w.output(0),
-             "bias": (lambda w: w.input(2, bias)) if bias is not None else (lambda w: w.constant(0))}
+             "bias": operand(2, bias)}
     function = _code(e.name, rows, (problem.step[0], problem.step[2]), bias is not None, problem.positions[2])
     call = Call(function, words(POINTERS, NUMBERS, given, cut.table(problem)), planes,
                 grain=_grain(planes, problem.products, get_threads()), scratch=x_at + cut.size)
@@ -340,7 +340,7 @@ def rows_weight_plan(problem: Problem, dtype: Any, grad: Geometry, x: Geometry) 
     x_at = len(cut.columns) * rows * e.lanes * e.width
     given = {**cut.given(problem, x_at), "source": lambda w: w.input(1, x),
              "weight": lambda w: w.input(0, grad), "target": lambda w: w.output(0),
-             "bias": lambda w: w.constant(0)}
+             "bias": 0}
     function = _weight_code(e.name, rows, (problem.step[0], problem.step[2]))
     call = Call(function, words(POINTERS, NUMBERS, given, cut.table(problem)), channels,
                 grain=max(1, _TASK * channels // max(1, problem.products)), scratch=x_at + cut.size)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ....graph.geometry import Geometry
-from ..arguments import Argument, words
+from ..arguments import Argument, operand, words
 from ..llvm.compiling.code import kernel
 from ..llvm.compiling.effort import Effort
 from ..plan import Call, Plan
@@ -16,7 +16,7 @@ from ..vectors import elements
 from .few import MOST_VECTORS, NUMBERS, PHASE, POINTERS, few_module, tiles_of
 from .forward import tile_for
 from .grid import rounded
-from .problem import Phase, Problem, Tap, Three
+from .problem import Phase, Problem, Tap, Three, traffic_of
 
 MOST_OUTS = 16              # output channels: more fill vectors of them well enough
 _LEAST = 32             # pixels of a grid: fewer do not fill the columns of tiles
@@ -156,7 +156,7 @@ def few_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometry, G
     x, weight, bias = operands
     given: dict[str, Argument] = {
         "source": lambda w: w.input(0, x), "weight": lambda w: w.input(1, weight),
-        "bias": (lambda w: w.input(2, bias)) if bias is not None else (lambda w: w.constant(0)),
+        "bias": operand(2, bias),
         "target": lambda w: w.output(0), "batch": problem.batch, "groups": problem.groups, "ranges": ranges,
         "chunks": chunks, "lines": lines, "channels": problem.ins,
         "each": _each(problem, x_rows, e.itemsize), "outs": problem.outs, "phases": len(problem.phases),
@@ -170,8 +170,7 @@ def few_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometry, G
     function = _convolve(e.name, bias is not None, step if step in (1, 2) else 0)
     call = Call(function, words(POINTERS, NUMBERS, given, table), ranges * problem.groups,
                 scratch=m_at + len(problem.phases) * m_phase * e.width)
-    moved = sum(g.numel * g.dtype.itemsize for g in operands if g is not None)
-    return Plan([call], flops=2.0 * problem.products, traffic=2.0 * moved)
+    return Plan([call], flops=2.0 * problem.products, traffic=traffic_of(operands))
 
 
 def _table(problem: Problem, width: int) -> tuple[int, list[int]]:

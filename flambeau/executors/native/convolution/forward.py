@@ -6,7 +6,7 @@ import functools
 from typing import Any, NamedTuple
 
 from ....graph.geometry import Geometry
-from ..arguments import Argument, words
+from ..arguments import Argument, operand, words
 from ..llvm.compiling.code import kernel
 from ..llvm.compiling.effort import Effort
 from ..llvm.emitter import BFLOAT16
@@ -20,7 +20,7 @@ from .grid import rounded, share_out, window_of
 from .kernel import CHANNELS, NUMBERS, PHASE, POINTERS, forward_module
 from .packing import PACK_NUMBERS, PACK_POINTERS, pack_module
 from .packing_pairs import pair_module
-from .problem import Phase, Problem, Tensor, Three, joined
+from .problem import Phase, Problem, Tensor, Three, joined, traffic_of
 from .staging import WIDTH
 from .tiles import DIRECT, is_covered
 from .winograd import Winograd, winograd_of
@@ -144,8 +144,7 @@ def product_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometr
     taps = w.weights**2 if w else sum(len(p.taps) for p in problem.phases)
     depth = blocking.padded if mode == "narrow" else blocking.padded * taps
     size = problem.groups * blocking.panels * depth * tile.columns * e.width
-    moved = sum(g.numel * g.dtype.itemsize for g in operands if g is not None)
-    return Plan([packing, main], workspace=size, flops=2.0 * products, traffic=2.0 * moved)
+    return Plan([packing, main], workspace=size, flops=2.0 * products, traffic=traffic_of(operands))
 
 
 def _direct(problem: Problem, tile: Tile) -> str:
@@ -247,7 +246,7 @@ def _main_call(problem: Problem, e: Elements, tile: Tile,
     asking = most(_ASKING, -(-_ASKING * lines_of(walk, (b.images, window.extents[0], problem.ins)) // steps))
     given: dict[str, Argument] = {
         "source": lambda w: w.input(0, source), "packed": lambda w: w.workspace(0),
-        "bias": (lambda w: w.input(2, bias)) if bias is not None else (lambda w: w.constant(0)),
+        "bias": operand(2, bias),
         "target": lambda w: w.output(0),
         **window.words(problem), **scratch.words(),
         "blocks": b.blocks, "vectors": b.vectors, "depth": columns, "depth_each": b.steps,

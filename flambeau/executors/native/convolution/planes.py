@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....graph.geometry import Geometry
-from ..arguments import Argument, words
+from ..arguments import Argument, operand, words
 from ..llvm.compiling.code import kernel
 from ..llvm.compiling.effort import Effort
 from ..plan import Call, Plan
@@ -26,7 +26,7 @@ from .planar import (
     sums_of_tile,
     weight_module,
 )
-from .problem import Problem
+from .problem import Problem, traffic_of
 
 _LEAST = 96             # pixels of a grid: fewer do not fill the columns of tiles
 _WIDEST = 1 << 21       # bytes of V of a single line, at most
@@ -86,11 +86,11 @@ class _Cut:
         self.padded = rounded(self.depth, rows_and_columns()[1])
         self.v_size = self.padded * self.v_step * e.width * self.filled
 
-    def given(self, x: Geometry, operand: int, at: int) -> dict[str, Argument]:
+    def given(self, x: Geometry, number: int, at: int) -> dict[str, Argument]:
         """The arguments that both kernels have; X lies ``at`` a place in the scratch, V behind it."""
         problem, source, target = self.problem, self.problem.source, self.problem.target
         found: dict[str, Argument] = {
-            "source": lambda w: w.input(operand, x), "s_n": source.batch, "s_group": source.group,
+            "source": operand(number, x), "s_n": source.batch, "s_group": source.group,
             "s_c": source.channel, "before_w": problem.before[2], "extent_w": problem.extents[2],
             "grid_w": self.width, "lines_each": self.lines, "channels": problem.ins, "depth": self.depth,
             "x_at": at, "x_rows": self.x_rows, "x_w": self.x_w, "v_at": at + self.x_size,
@@ -144,13 +144,12 @@ def forward_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometr
     cut = _Cut(problem, e, _FORWARD)
     x_at = rounded(problem.outs, tile.rows) * rounded(cut.depth, e.lanes) * e.width
     given = {**cut.given(x, 0, x_at), "weight": lambda w: w.input(1, weight),
-             "bias": (lambda w: w.input(2, bias)) if bias is not None else (lambda w: w.constant(0)),
+             "bias": operand(2, bias),
              "target": lambda w: w.output(0), "w_out": problem.weight.batch, "w_group": problem.weight.group}
     call = Call(_convolve(e.name, bias is not None, problem.step[2]),
                 words(FORWARD_POINTERS, FORWARD_NUMBERS, given, cut.table()), cut.ranges * problem.groups,
                 scratch=x_at + cut.x_size + cut.v_size + tile.columns * e.width)
-    moved = sum(g.numel * g.dtype.itemsize for g in operands if g is not None)
-    return Plan([call], flops=2.0 * problem.products, traffic=2.0 * moved)
+    return Plan([call], flops=2.0 * problem.products, traffic=traffic_of(operands))
 
 
 def weight_plan(problem: Problem, dtype: Any, grad: Geometry, x: Geometry, result: Geometry) -> Plan:
@@ -173,6 +172,5 @@ def weight_plan(problem: Problem, dtype: Any, grad: Geometry, x: Geometry, resul
     work = cut.ranges * cut.depth * rows
     total = Call(_finish(e.name), words(FINISH_POINTERS, FINISH_NUMBERS, ends), problem.groups * blocks_out,
                  grain=max(1, (1 << 14) // work))
-    moved = (grad.numel + x.numel + result.numel) * e.itemsize
     return Plan([sums, total], workspace=tasks * sum_range * e.width, flops=2.0 * problem.products,
-                traffic=2.0 * moved)
+                traffic=traffic_of((grad, x, result)))

@@ -6,7 +6,7 @@ from operator import mod
 from typing import Any
 
 from ....graph.geometry import Geometry
-from ..arguments import Argument, words
+from ..arguments import Argument, operand, words
 from ..llvm.compiling.code import kernel
 from ..llvm.compiling.effort import Effort
 from ..llvm.compiling.machine import LAST_CACHE, LINE, machine
@@ -18,7 +18,7 @@ from .forward import is_merged, tile_for
 from .grid import Share, rounded, share_out
 from .point import NUMBERS, POINTERS, TOGETHER, left_over, point_module
 from .point_weights import PACK_NUMBERS, PACK_POINTERS, pack_module, panels_of
-from .problem import Problem
+from .problem import Problem, traffic_of
 
 # Pixels of a unit, and bytes of its X: with panels of W and what is asked for they fill the second cache.
 _LEAST, _MOST = 64, 256
@@ -141,7 +141,7 @@ def point_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometry,
         "u_group": u_group, "panels": panels, "outs": problem.outs, "depth": problem.ins}
     given: dict[str, Argument] = {
         "source": lambda w: w.input(0, x), "packed": lambda w: w.workspace(0),
-        "bias": (lambda w: w.input(2, bias)) if bias is not None else (lambda w: w.constant(0)),
+        "bias": operand(2, bias),
         "target": lambda w: w.output(0), "s_n": source.batch, "s_group": source.group, "s_c": source.channel,
         "s_a": source.space[0], "joined": int(_is_joined(problem)), "grid_a": a, "grid_w": w,
         "lines_each": lines, "images_each": images, "chunks": chunks, "batch": problem.batch,
@@ -154,9 +154,8 @@ def point_plan(problem: Problem, dtype: Any, operands: tuple[Geometry, Geometry,
     calls = [Call(_pack(e.name), words(PACK_POINTERS, PACK_NUMBERS, packing), problem.groups * panels),
              Call(_convolve(e.name, bias is not None, gap, step), words(POINTERS, NUMBERS, given), tasks,
                   max(1, tasks // _PORTIONS), scratch=scratch)]
-    moved = sum(g.numel * g.dtype.itemsize for g in operands if g is not None)
     return Plan(calls, workspace=problem.groups * u_group * e.width, flops=2.0 * problem.products,
-                traffic=2.0 * moved)
+                traffic=traffic_of(operands))
 
 
 def _lines(problem: Problem) -> dict[str, int]:

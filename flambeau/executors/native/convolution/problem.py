@@ -166,3 +166,8 @@ def joined(problem: Problem) -> Problem | None:
 
 def _three(values: Sequence[int]) -> Three:
     return values[0], values[1], values[2]
+
+
+def traffic_of(operands: Sequence[Geometry | None]) -> float:
+    """About how many bytes are moved: twice those of the operands, of which some may be missing."""
+    return 2.0 * sum([g.numel * g.dtype.itemsize for g in operands if g is not None])

@@ -25,7 +25,7 @@ from .gradient import (
     gradient_module,
 )
 from .grid import follow, rounded, share_out, window_of
-from .problem import Phase, Problem, Three
+from .problem import Phase, Problem, Three, traffic_of
 from .tiles import is_covered
 from .winograd import winograd_of
 
@@ -161,8 +161,7 @@ def weight_plan(problem: Problem, dtype: Any, grad: Geometry, x: Geometry, resul
     b = Blocking(problem, e, tile, mode)
     calls = [_sum_call(problem, e, (grad, x), b, mode), _finish_call(problem, e, b, result, mode)]
     size = b.ranges * problem.groups * b.sum_range * e.width
-    moved = (grad.numel + x.numel + result.numel) * e.itemsize
-    return Plan(calls, workspace=size, flops=2.0 * problem.products, traffic=2.0 * moved)
+    return Plan(calls, workspace=size, flops=2.0 * problem.products, traffic=traffic_of((grad, x, result)))
 
 
 class _Scratch:
