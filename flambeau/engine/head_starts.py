@@ -20,12 +20,12 @@ from ..graph import pending
 from ..graph.node import Node
 from ..graph.site import Site
 
-LEAST_NODES = 24
+LEAST_NODES = 24        # of a graph that may be worth a head start
 _LEAST_TIME = 60e3      # modelled nanoseconds of the graph
 _ROUNDS = 16            # in which as many nodes were recorded for one line, before its graph is cut
 _CROSSING = 2           # values that the second part reads of the first one, at most
 _EARLIEST, _LATEST = 0.45, 0.75     # the share of nodes in the first part
-_LINES = 1 << 12
+_LINES = 1 << 12        # that are remembered
 _MISSES = 1000          # first parts that were not known, beside two for each that was, before no more is cut
 
 

@@ -39,7 +39,7 @@ EXECUTORS: dict[str, Callable[[list[Node]], list[Node]]] = {
     "null": null.run,
 }
 
-_CHECK_EVERY = 64
+_CHECK_EVERY = 64       # pending nodes, from which on the budget is looked at
 _clock, _frame = time.perf_counter, sys._getframe
 _lock, _nodes = pending.lock, pending.nodes
 
@@ -240,7 +240,7 @@ class _Budget:
 
 
 _budget = _Budget()
-_NODE_LIMIT = 200_000
+_NODE_LIMIT = 200_000   # pending nodes, however little their results take
 
 
 def check_budget() -> None:

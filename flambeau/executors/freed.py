@@ -15,7 +15,7 @@ import threading
 from typing import Any
 
 KEEP = os.environ.get("FLAMBEAU_ARENA", "1") not in ("", "0")
-MOST_KEPT = 1 << 29
+MOST_KEPT = 1 << 29     # bytes of freed memory that stay
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _FEW, _MANY = 1 << 20, 6 << 20      # bytes: fewer are not worth a thread, more are found when they are needed
 _POPULATE_WRITE = 23    # advice to Linux

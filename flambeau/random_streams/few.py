@@ -11,10 +11,10 @@ import numpy as np
 from .arithmetic import FLOAT32, FLOAT64, scaled
 from .state import BLOCK, KEY_AT, State, Stream
 
-FEW = 8
+FEW = 8         # values that are made one by one, without arrays
 # Widths of integers from here on take 64 bits to a value.
 WIDE = 1 << 28
-_MOST = 256
+_MOST = 256     # outputs that are drawn ahead
 _MANY = 32      # outputs that are made numbers together
 _place: Any = Struct("<iiQ").unpack_from     # at 8: outputs left, whether seeded, the next word
 _write_left: Any = Struct("<i").pack_into

@@ -6,7 +6,7 @@ import math
 
 from .state import Stream
 
-_CHUNK = 4096
+_CHUNK = 4096   # values that are drawn ahead, at most
 
 
 class Reader:

@@ -186,7 +186,7 @@ class TapePlan:
 
 
 _NONE_YET: dict[Any, Any] = {}
-_ROOM = 80
+_ROOM = 80      # templates of a plan
 
 
 class GradFn:

@@ -217,8 +217,8 @@ def gelu_tanh_gradient(grad: Any, x: Any) -> Any:
 
 # --- softmax ------------------------------------------------------------------------------------------------
 
-_BLOCK = 1 << 15
-_NARROW = 64
+_BLOCK = 1 << 15    # elements that stay in the cache between steps
+_NARROW = 64        # elements of a row that is short
 _largest: Any = np.maximum.reduce   # arrays' methods call these by way of Python
 _sum: Any = np.add.reduce
 

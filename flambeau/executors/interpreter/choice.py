@@ -12,7 +12,7 @@ from .blocks import BLOCK, Array, clip
 __all__ = ["between", "bounded", "leaky", "rectify", "where"]
 
 _BITS: dict[int, Any] = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
-_SMALL = 1 << 11
+_SMALL = 1 << 11    # elements, below which NumPy's where() takes less than a choice by bits
 
 
 def where(condition: Any, first: Any, second: Any) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-_LARGE = 1 << 12
+_LARGE = 1 << 12    # elements, from which on it pays
 
 
 def places(array: Array) -> tuple[Array, ...]:

@@ -19,8 +19,8 @@ from ...tensor import Tensor
 
 # The value a storage had, and the limits of its parts (senders and receivers of edges lie in one tensor).
 _ranges: WeakKeyDictionary[Storage, tuple[Any, dict[Geometry, tuple[int, int]]]] = WeakKeyDictionary()
-_PARTS = 16
-_AT_ONCE = 8
+_PARTS = 16     # of a storage, whose limits are remembered
+_AT_ONCE = 8    # elements, up to which nothing is
 _FEW = 24       # up to so many, a list finds its extrema faster than an array
 
 

@@ -270,7 +270,7 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
 
 # --- renorm -------------------------------------------------------------------------------------------------
 
-_TINY = 1e-7
+_TINY = 1e-7    # as PyTorch adds to norms
 
 
 def _others(signature: Signature) -> list[int]:

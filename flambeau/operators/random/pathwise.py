@@ -29,7 +29,7 @@ from ..declaration.registry import api
 from .distributions import STANDARD_GAMMA
 from .random import drawn
 
-_DEPTH = 40.0
+_DEPTH = 40.0   # of h, where exp(-h) no longer counts
 
 
 @functools.cache

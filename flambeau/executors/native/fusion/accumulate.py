@@ -12,7 +12,7 @@ import numpy as np
 from ..llvm.build import Function
 from ..llvm.emitter import FLOAT32, FLOAT64, Dtype, literal, register_type
 
-BLOCK = 4096
+BLOCK = 4096    # elements that are added up in single precision
 
 
 def wide(kind: str, dtype: Dtype) -> Dtype:

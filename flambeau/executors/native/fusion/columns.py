@@ -20,7 +20,7 @@ from .body import Accumulation, Body
 from .frame import LONG, TOGETHER, Frame, partial_type, splice, splice_renamed
 from .structure import ELEMENT, ROW, UNIFORM
 
-SOME = 64
+SOME = 64       # rows
 
 
 class Columns(Frame):

@@ -22,11 +22,11 @@ import numpy as np
 
 from ....freed import KEEP
 
-_HUGE = 2 << 20
+_HUGE = 2 << 20             # bytes of a huge page
 _SMALL_PAGES = 8 << 20      # bytes (Note: small pages)
-_SPARE = 4
-_LEAST = 64 << 20
-_LAST = 32      # programs
+_SPARE = 4                  # times as much is taken as is asked for,
+_LEAST = 64 << 20           # and as many bytes at least; fewer are not worth giving back
+_LAST = 32                  # programs, after which it is considered what they did not need
 
 
 class Block:

@@ -25,7 +25,7 @@ RESULT, VALUES, INDICES, DENSE, STATUS = range(5)
 # How many entries, rows and columns of the result, rows of the dense matrix; strides in elements; columns
 # of a task.
 ENTRIES, ROWS, WIDTH, INNER, VALUE_STEP, SIDE_STEP, INDEX_STEP, DENSE_STEP, BLOCK = range(5, 14)
-_COLUMNS = 64
+_COLUMNS = 64       # of a task
 _WORTH = 1 << 15    # multiplications from which columns are shared among tasks
 
 

@@ -8,10 +8,9 @@ from typing import Any, SupportsIndex
 from .....graph.node import Signature
 from ...optimizer.gradient_norms import limit_kernel, root_kernel, scale_kernel, squares_kernel
 from ...plan import Call, Plan, Words
+from .optimizer import chunk_of
 
-_CHUNK = 1 << 15
-_TASKS = 32
-_ALIGN = 1 << 10
+_CHUNK = 1 << 15    # elements of the smallest task
 
 
 def total_norm(signature: Signature) -> Plan | None:
@@ -22,7 +21,7 @@ def total_norm(signature: Signature) -> Plan | None:
         return None
     dtype = wanted.numpy
     total = sum(g.numel for g in tensors)
-    tasks = -(-total // _chunk(total))
+    tasks = -(-total // chunk_of(total, _CHUNK))
     words = _started(tensors)
     words.workspace()
     _table(words, tensors, words.input)
@@ -60,7 +59,7 @@ def limit_gradients(signature: Signature) -> Plan | None:
 def _started(tensors: Any) -> Words:
     total = sum(g.numel for g in tensors)
     words = Words()
-    words.constant(len(tensors), _chunk(total), total)
+    words.constant(len(tensors), chunk_of(total, _CHUNK), total)
     return words
 
 
@@ -72,13 +71,9 @@ def _mapped(kernel: SupportsIndex, words: Words, tensors: Any) -> Plan:
 
     _table(words, tensors, both)
     total = sum(g.numel for g in tensors)
-    return Plan([Call(kernel, words, -(-total // _chunk(total)))],
+    return Plan([Call(kernel, words, -(-total // chunk_of(total, _CHUNK)))],
                 reuses=[(k, k) for k in range(len(tensors))],
                 traffic=float(2 * total * tensors[0].dtype.itemsize))
-
-
-def _chunk(total: int) -> int:
-    return -(-max(_CHUNK, -(-total // _TASKS)) // _ALIGN) * _ALIGN
 
 
 def _table(words: Words, tensors: Any, point: Callable[[int, Any], object]) -> None:

@@ -9,10 +9,9 @@ from .....graph.node import Signature
 from ...optimizer.multi_tensor import Structure, number_type, step_kernel
 from ...plan import Call, Plan, Words
 
-# Elements of the smallest task; larger steps are cut into so many tasks of equal size.
-_CHUNK = 1 << 14
-_TASKS = 32
-_ALIGN = 1 << 10
+_CHUNK = 1 << 14    # elements of the smallest task
+_TASKS = 32         # of equal size, into which more is cut
+_ALIGN = 1 << 10    # elements, of which tasks have whole numbers: these are whole vectors
 
 
 def multi_tensor(signature: Signature) -> Plan | None:
@@ -41,8 +40,7 @@ def multi_tensor(signature: Signature) -> Plan | None:
 def _call(s: Structure, members: list[int], params: Any, grads: Any) -> Call:
     count = len(params)
     total = sum(params[k].numel for k in members)
-    chunk = max(_CHUNK, -(-total // _TASKS))
-    chunk = -(-chunk // _ALIGN) * _ALIGN
+    chunk = chunk_of(total, _CHUNK)
     states = s.targets - 1
     first_grad = count + (states if s.joined else states * count)
     words = Words()
@@ -64,6 +62,11 @@ def _call(s: Structure, members: list[int], params: Any, grads: Any) -> Call:
         start += params[k].numel
     words.constant(start, *layouts)
     return Call(step_kernel(s), words, -(-total // chunk))
+
+
+def chunk_of(total: int, least: int) -> int:
+    """How many elements each task has."""
+    return -(-max(least, -(-total // _TASKS)) // _ALIGN) * _ALIGN
 
 
 def _layout(grad: Geometry) -> list[int]:

@@ -16,7 +16,7 @@ from ...quantity import whole
 POINTERS = ("sorted", "values", "result")
 # ``length``: of a sorted row; ``each``: values of a row, or 0 where all have one row.
 NUMBERS = ("length", "each", "count", "chunk")
-_CHUNK = 1 << 12
+_CHUNK = 1 << 12    # values of a task
 _TOGETHER = 8   # bisections, none of which waits for what another one reads; the last one maybe repeatedly
 
 
