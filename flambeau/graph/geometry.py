@@ -20,7 +20,7 @@ from ..dtypes import dtype, refuse_unfilled
 from ..size import Size
 from .recent import Recent
 from .references import UNHELD
-from .strides import dense_strides, row_major_strides
+from .strides import dense_strides, follow, row_major_strides
 
 _refcount = sys.getrefcount
 
@@ -96,7 +96,7 @@ class Geometry:
         """Whether it is dense except for dimensions in which the same elements are read again and again."""
         family = self.family
         if family.gapless is None:
-            family.gapless = family.is_contiguous or _follow(family.shape, family.strides)
+            family.gapless = family.is_contiguous or follow(family.shape, family.strides)
         return family.gapless
 
     def at(self, dim: int, position: int) -> Geometry:
@@ -114,16 +114,6 @@ def _too_large(shape: Sequence[int]) -> Exception:
             return TypeError(f"empty(): argument 'size' failed to unpack the object at pos {place} with "
                              'error "Overflow when unpacking long long"')
     return RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
-
-
-def _follow(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether elements follow one another in some order of the dimensions that have strides."""
-    expected = 1
-    for step, n in sorted([(s, n) for s, n in zip(strides, shape) if s and n != 1]):
-        if step != expected:
-            return False
-        expected *= n
-    return True
 
 
 class Family(dict[int, Geometry]):

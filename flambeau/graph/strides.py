@@ -68,3 +68,13 @@ def _compare(a: int, b: int, shape: Sequence[int], operands: Sequence[Sequence[i
             if shape[a] > shape[b]:
                 return 1
     return 0
+
+
+def follow(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether elements follow one another in some order of the dimensions that have strides."""
+    expected = 1
+    for step, n in sorted([(s, n) for s, n in zip(strides, shape) if s and n != 1]):
+        if step != expected:
+            return False
+        expected *= n
+    return True
