@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import dtypes
 from ...graph.geometry import Geometry, contiguous
 from ...tensor import Tensor, record, state
 from ..creation.memory_formats import gradient_like, in_format_of
@@ -17,6 +16,7 @@ from .normalization import (
     like_input,
     normalize,
     per_channel,
+    require_floating,
     require_parameters,
     statistics_in,
     with_statistics,
@@ -96,6 +96,20 @@ def _composed(ctx: Any, grads: Any, input: Tensor, weight: Any, mean: Tensor, rs
     return result.reshape(input.shape).to(input.dtype), to_weight, to_bias
 
 
+def check_groups(input: Tensor, channels: int, num_groups: int, weight: Any, bias: Any) -> None:
+    """Raise PyTorch's error where channels are no whole groups, or parameters are not one for each."""
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if channels % num_groups:
+        raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but got "
+                           f"input of shape {list(input.shape)} and num_groups={num_groups}")
+    for name, p in (("weight", weight), ("bias", bias)):
+        if p is not None and tuple(p.shape) != (channels,):
+            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in "
+                               f"input, but got {name} of shape {list(p.shape)} and input of shape "
+                               f"{list(input.shape)}")
+
+
 @api("torch", "nn.functional")
 def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-05,
                cudnn_enabled: bool = True) -> Tensor:
@@ -107,24 +121,12 @@ def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = N
     """
     if input.ndim < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
-    channels = input.shape[1]
-    if num_groups <= 0:
-        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
-    if channels % num_groups:
-        raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but got "
-                           f"input of shape {list(input.shape)} and num_groups={num_groups}")
-    for name, p in (("weight", weight), ("bias", bias)):
-        if p is not None and tuple(p.shape) != (channels,):
-            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in "
-                               f"input, but got {name} of shape {list(p.shape)} and input of shape "
-                               f"{list(input.shape)}")
+    check_groups(input, input.shape[1], num_groups, weight, bias)
     require_parameters(input, weight, bias)
     if input.numel() and input.numel() // num_groups == 1:
         raise ValueError("Expected more than 1 value per channel when training, got input size "
                          f"{list(input.shape)}")
-    if input.dtype.category != dtypes.FLOATING:
-        raise NotImplementedError('"GroupNormKernelImpl" not implemented for '
-                                  f"'{dtypes.SCALAR_NAMES[input.dtype]}'")
+    require_floating(input, "GroupNormKernelImpl")
     if input.numel() == 0:
         return affine(input.reshape(input.shape) * 1, weight, bias)
     x = in_format_of(gradient_like(input), input._geometry)

@@ -8,6 +8,7 @@ from ...dtypes import LOW_PRECISION
 from ...tensor import Tensor, record
 from ..declaration.registry import api
 from .batch_normalization import BATCH_NORM, batch_norm, update_running
+from .group_normalization import check_groups
 from .normalization import (
     affine,
     normalized,
@@ -38,19 +39,7 @@ def native_group_norm(
     >>> torch.native_group_norm(torch.tensor([[[1.], [3.]]]), None, None, 1, 2, 1, 1, 0.0)[1:]
     (tensor([[2.]]), tensor([[1.]]))
     """
-    if group <= 0:
-        raise RuntimeError(f"Expected num groups to be greater than 0, got {group}")
-    if C % group:
-        raise RuntimeError(
-            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
-            f"{list(input.shape)} and num_groups={group}"
-        )
-    for name, p in (("weight", weight), ("bias", bias)):
-        if p is not None and tuple(p.shape) != (C,):
-            raise RuntimeError(
-                f"Expected {name} to be a vector of size equal to the number of channels in input, but got "
-                f"{name} of shape {list(p.shape)} and input of shape {list(input.shape)}"
-            )
+    check_groups(input, C, group, weight, bias)
     if input.numel() != N * C * HxW:
         raise RuntimeError(
             "Expected X.numel() == N * C * HxW to be true, but got false.  (Could this error message be "

@@ -199,7 +199,7 @@ def _within(f: Function, e: Elements, tile: Tile, acc: Accumulators) -> None:
         following = f.behind(x, ahead.get())
         for j in range(asked):
             f.prefetch(e.at(f, following, j * e.lanes), SECOND_CACHE)
-        _step(f, e, tile, acc, w, [e.read(f, e.at(f, x, j * e.lanes)) for j in range(tile.vectors)])
+        acc.add_product(f, w, [e.read(f, e.at(f, x, j * e.lanes)) for j in range(tile.vectors)])
         rest = f.sub(left.get(), 1)
         over = f.compare("eq", rest, 0)
         left.set(f.choose(over, "i64", "%count", rest))
@@ -221,16 +221,9 @@ def _at_edges(f: Function, e: Elements, tile: Tile, acc: Accumulators, columns: 
             for j in range(tile.vectors):
                 f.prefetch(e.at(f, following, j * e.lanes), SECOND_CACHE)
             read = [e.read(f, e.at(f, x, j * e.lanes), mask) for j, mask in enumerate(masks)]
-            _step(f, e, tile, acc, w, read)
+            acc.add_product(f, w, read)
             weights.set(f.at(w, tile.rows, e.element))
             pixels.set(e.at(f, x, "%s_c"))
-
-
-def _step(f: Function, e: Elements, tile: Tile, acc: Accumulators, w: str, read: list[str]) -> None:
-    for i in range(tile.rows):
-        factor = f.splat(f.read(e.element, f.at(w, i, e.element), e.width), e.lanes, e.element)
-        for j, value in enumerate(read):
-            acc.set(i, j, f.fma(e.kind, factor, value, acc.get(i, j)))
 
 
 def _following(f: Function, e: Elements, columns: int, last: str) -> str:

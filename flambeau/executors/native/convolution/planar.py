@@ -137,10 +137,7 @@ def _tile(module: Module, e: Elements, tile: Tile, apart: int, bias: bool) -> Fu
         with f.loop(0, "%depth") as k:
             w, at = weights.get(), entry(f, "%offsets", k)
             read = [f.read(e.kind, f.at(b, at, e.element), e.width) for b in ("%b0", "%b1")]
-            for i in range(tile.rows):
-                factor = f.splat(f.read(e.element, f.at(w, i, e.element), e.width), e.lanes, e.element)
-                for j, x in enumerate(read):
-                    acc.set(i, j, f.fma(e.kind, factor, x, acc.get(i, j)))
+            acc.add_product(f, w, read)
             weights.set(f.at(w, apart, e.element))
 
         def emit(i: Value, j: int, value: str, mask: str) -> None:

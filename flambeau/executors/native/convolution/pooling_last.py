@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from ..arguments import Registers, registers
 from ..llvm.build import Function, Module, Variable
 from ..vectors import Elements, arithmetic
+from .pooling_maxima import greater
 
 AXES = ("a", "b", "w")
 PLACES = ("channels", "s_n", "s_a", "s_b", "s_w", "t_n", "t_a", "t_b", "t_w",
@@ -97,7 +98,7 @@ def _module(e: Elements, title: str, pointers: tuple[str, ...], numbers: tuple[s
 
 def max_module(e: Elements) -> str:
     """Code of ``max_pool``."""
-    return _module(e, "max_pool", MAXIMA_POINTERS, WINDOWS, _window, _maxima(_replaced_by_nan))
+    return _module(e, "max_pool", MAXIMA_POINTERS, WINDOWS, _window, _maxima(greater))
 
 
 def values_module(e: Elements) -> str:
@@ -110,7 +111,7 @@ def _write_values(result: _Result, c: str, masks: list[str]) -> None:
     best = [f.variable(e.kind, f.splat("0xFFF0000000000000", e.lanes, e.element)) for _ in masks]
     with result.window() as (place, _):
         for x, known in zip(_read(result, place, c, masks), best):
-            better = _replaced_by_nan(f, e, x, known.get())
+            better = greater(f, e, x, known.get())
             known.set(f.emit(f"select <{e.lanes} x i1> {better}, {e.kind} {x}, {e.kind} {known.get()}"))
     _written(result, c, masks, best)
 
@@ -118,11 +119,6 @@ def _write_values(result: _Result, c: str, masks: list[str]) -> None:
 def adaptive_module(e: Elements) -> str:
     """Code of ``adaptive_max_pool``."""
     return _module(e, "adaptive_max_pool", MAXIMA_POINTERS, PLACES, _share, _maxima(_first_nan))
-
-
-def _replaced_by_nan(f: Function, e: Elements, x: str, known: str) -> str:
-    greater = f.emit(f"fcmp ogt {e.kind} {x}, {known}")
-    return f.emit(f"or <{e.lanes} x i1> {greater}, {f.emit(f'fcmp uno {e.kind} {x}, {x}')}")
 
 
 def _first_nan(f: Function, e: Elements, x: str, known: str) -> str:

@@ -65,7 +65,7 @@ def _values_inside(f: Function, a: Registers, e: Elements, windows: Windows,
             start = f.add(first, f.mul(k, a.dilation_w))
             for i, known in enumerate(best):
                 x = windows.read(row, f.add(start, i * windows.step * e.lanes), "")
-                taken = _greater(f, e, x, known.get())
+                taken = greater(f, e, x, known.get())
                 known.set(f.emit(f"select <{e.lanes} x i1> {taken}, {e.kind} {x}, {e.kind} {known.get()}"))
     to = _result(f, a, at)
     for i, known in enumerate(best):
@@ -87,7 +87,7 @@ def _values_with_border(f: Function, a: Registers, e: Elements, windows: Windows
             place = f.emit(f"add {windows.ints} {begin}, {windows.splat(shift)}")
             inside = _inside(windows, place, live)
             x = windows.read(row, f.add(first, shift), inside)
-            taken = f.emit(f"and {bits} {_greater(f, e, x, best.get())}, {inside}")
+            taken = f.emit(f"and {bits} {greater(f, e, x, best.get())}, {inside}")
             best.set(f.emit(f"select {bits} {taken}, {e.kind} {x}, {e.kind} {best.get()}"))
     e.write(f, best.get(), e.at(f, a.target, _result(f, a, at)), live)
 
@@ -103,7 +103,7 @@ def _inside(windows: Windows, place: str, live: str) -> str:
     return windows.f.emit(f"and <{windows.e.lanes} x i1> {inside}, {live}")
 
 
-def _greater(f: Function, e: Elements, x: str, best: str) -> str:
+def greater(f: Function, e: Elements, x: str, best: str) -> str:
     """A NaN is greater than anything, and a later one replaces it, as in the interpreter."""
     greater = f.emit(f"fcmp ogt {e.kind} {x}, {best}")
     return f.emit(f"or <{e.lanes} x i1> {greater}, {f.emit(f'fcmp uno {e.kind} {x}, {x}')}")
@@ -130,7 +130,7 @@ def _maxima(f: Function, a: Registers, e: Elements, windows: Windows, at: tuple[
             place = f.emit(f"add {ints} {begin}, {windows.splat(shift)}")
             inside = _inside(windows, place, live)
             x = windows.read(row, f.add(first, shift), inside)
-            better = _greater(f, e, x, best.get())
+            better = greater(f, e, x, best.get())
             seen = valid.get()
             new = f.emit(f"xor {bits} {seen}, <{', '.join(['i1 true'] * n)}>")
             taken = f.emit(f"and {bits} {f.emit(f'or {bits} {better}, {new}')}, {inside}")

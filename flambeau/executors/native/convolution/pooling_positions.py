@@ -22,19 +22,28 @@ def _checked(f: Function, a: Registers, position: str) -> str:
     return good
 
 
+def _plane(f: Function, a: Registers, e: Elements, plane: str) -> tuple[str, str]:
+    """Where a plane of values begins, and one of positions."""
+    outer, inner = f.div(plane, a.inner), f.rem(plane, a.inner)
+    source = e.at(f, a.source, f.add(f.mul(outer, a.s_outer), f.mul(inner, a.s_inner)))
+    return source, f.at(a.positions, f.add(f.mul(outer, a.p_outer), f.mul(inner, a.p_inner)), "i64")
+
+
+def _position(f: Function, a: Registers, positions: str, i: str, j: str, k: str) -> str:
+    where = f.add(f.mul(i, a.p_a), f.add(f.mul(j, a.p_b), f.mul(k, a.p_w)))
+    return f.read("i64", f.at(positions, where, "i64"), 8)
+
+
 def scatter_module(e: Elements) -> str:
     """Code of ``pool_scatter``: values are added at their positions of a plane of zeros."""
     module = Module()
     with module.kernel("pool_scatter") as f:
         a = registers(f, FOLLOW_POINTERS, FOLLOW)
         with f.loop(f.begin, f.end) as plane:
-            outer, inner = f.div(plane, a.inner), f.rem(plane, a.inner)
-            source = e.at(f, a.source, f.add(f.mul(outer, a.s_outer), f.mul(inner, a.s_inner)))
-            positions = f.at(a.positions, f.add(f.mul(outer, a.p_outer), f.mul(inner, a.p_inner)), "i64")
+            source, positions = _plane(f, a, e, plane)
             sums, target = plane_of_sums(f, e, a.target, plane, a.size)
             with f.loop(0, a.out_a) as i, f.loop(0, a.out_b) as j, f.loop(0, a.out_w) as k:
-                where = f.add(f.mul(i, a.p_a), f.add(f.mul(j, a.p_b), f.mul(k, a.p_w)))
-                position = f.read("i64", f.at(positions, where, "i64"), 8)
+                position = _position(f, a, positions, i, j, k)
                 with f.when(_checked(f, a, position)):
                     from_ = f.add(f.mul(i, a.s_a), f.add(f.mul(j, a.s_b), f.mul(k, a.s_w)))
                     value = e.read_one(f, e.at(f, source, from_))
@@ -55,13 +64,10 @@ def gather_module(e: Elements) -> str:
         a = registers(f, FOLLOW_POINTERS, GATHER)
         out_size = f.mul(f.mul(a.out_a, a.out_b), a.out_w)
         with f.loop(f.begin, f.end) as plane:
-            outer, inner = f.div(plane, a.inner), f.rem(plane, a.inner)
-            source = e.at(f, a.source, f.add(f.mul(outer, a.s_outer), f.mul(inner, a.s_inner)))
-            positions = f.at(a.positions, f.add(f.mul(outer, a.p_outer), f.mul(inner, a.p_inner)), "i64")
+            source, positions = _plane(f, a, e, plane)
             target = f.variable("ptr", e.at(f, a.target, f.mul(plane, out_size)))
             with f.loop(0, a.out_a) as i, f.loop(0, a.out_b) as j, f.loop(0, a.out_w) as k:
-                where = f.add(f.mul(i, a.p_a), f.add(f.mul(j, a.p_b), f.mul(k, a.p_w)))
-                position = f.read("i64", f.at(positions, where, "i64"), 8)
+                position = _position(f, a, positions, i, j, k)
                 good = _checked(f, a, position)
                 position = f.choose(good, "i64", position, 0)
                 w, rest = f.rem(position, a.space_w), f.div(position, a.space_w)

@@ -86,6 +86,14 @@ class Accumulators:
     def set(self, i: int, j: int, value: str) -> None:
         self.rows[i][j].set(value)
 
+    def add_product(self, f: Function, a: str, row: Sequence[str]) -> None:
+        """Add the product of a column of A, whose elements are adjacent, and the vectors of a row of B."""
+        tile, kind = self.tile, self.tile.element
+        for i in range(tile.rows):
+            factor = f.splat(f.read(kind, f.at(a, i, kind), tile.itemsize), tile.lanes, kind)
+            for j, x in enumerate(row):
+                self.set(i, j, f.fma(tile.vector, factor, x, self.get(i, j)))
+
     def reset(self) -> None:
         """Zero again."""
         for row in self.rows:

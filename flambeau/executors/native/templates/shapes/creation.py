@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import SupportsIndex
+
 import numpy as np
 
 from .....graph.node import Signature
@@ -41,15 +43,21 @@ def _arange(signature: Signature) -> Plan | None:
     whole = dtype.kind in "iu"
     if not (whole and all(issubclass(k, int) for k in kinds)) and dtype not in _REAL:
         return None
+    return _filled(signature, _arange_kernel(dtype), INT64 if whole else _work(dtype))
+
+
+def _filled(signature: Signature, kernel: SupportsIndex, work: Dtype) -> Plan:
+    """The plan of a vector that follows from two numbers of a type."""
     words = Words()
     words.output()
     for operand in (0, 1):
-        words.number(operand, INT64 if whole else _work(dtype))
-    words.constant(out.numel)
-    space = Space((out.numel,), ((1,),))
-    cut = split(space, dtype.itemsize)
+        words.number(operand, work)
+    count = signature.outputs[0].numel
+    words.constant(count)
+    space = Space((count,), ((1,),))
+    cut = split(space, signature.outputs[0].dtype.itemsize)
     Nest(1, 1, 4).place(words, space, cut)
-    return Plan([Call(_arange_kernel(dtype), words, cut.tasks, cut.grain)], traffic=1.0 * signature.nbytes)
+    return Plan([Call(kernel, words, cut.tasks, cut.grain)], traffic=1.0 * signature.nbytes)
 
 
 def _work(dtype: Dtype) -> Dtype:
@@ -106,16 +114,7 @@ def _linspace(signature: Signature) -> Plan | None:
     if out.numel < 2 or dtype not in _REAL or kinds[2] is not type(None) \
             or not all(isinstance(k, type) and issubclass(k, (int, float)) for k in kinds[:2]):
         return None
-    words = Words()
-    words.output()
-    for operand in (0, 1):
-        words.number(operand, FLOAT32 if dtype in _HALF else dtype)
-    words.constant(out.numel)
-    space = Space((out.numel,), ((1,),))
-    cut = split(space, dtype.itemsize)
-    Nest(1, 1, 4).place(words, space, cut)
-    return Plan([Call(_linspace_kernel(dtype), words, cut.tasks, cut.grain)],
-                traffic=1.0 * signature.nbytes)
+    return _filled(signature, _linspace_kernel(dtype), FLOAT32 if dtype in _HALF else dtype)
 
 
 @kernel("linspace")
