@@ -59,6 +59,11 @@ class Geometry:
                 f"{self.dtype.name})")
 
     @property
+    def nbytes(self) -> int:
+        """How many bytes the elements take that are read, each of them once."""
+        return self.numel * self.dtype.itemsize
+
+    @property
     def order(self) -> tuple[int, ...]:
         """Dimensions from the largest stride to the smallest: the order of the elements in memory."""
         family = self.family

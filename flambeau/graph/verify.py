@@ -41,6 +41,6 @@ def _verify_operand(node: Node, operand: Any, geometry: Any, known: set[int]) ->
         raise GraphError(f"{node!r} reads {operand!r}, which is neither computed nor earlier in the run")
     if isinstance(geometry, Geometry) and operand.signature is not None and operand.signature.single:
         source = operand.signature.outputs[0]
-        held = source.numel * source.dtype.itemsize
+        held = source.nbytes
         if geometry.extent * geometry.dtype.itemsize > held:
             raise GraphError(f"{node!r} reads {geometry!r} of a value of {held} bytes")

@@ -144,7 +144,7 @@ class Facts(Handle):
         >>> torch.ones(2, 3).nbytes
         24
         """
-        return self._geometry.numel * self._geometry.dtype.itemsize
+        return self._geometry.nbytes
 
     def is_floating_point(self) -> bool:
         """Whether the elements are real floating-point numbers.

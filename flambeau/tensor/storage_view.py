@@ -73,7 +73,7 @@ class UntypedStorage(StorageBase):
         12
         """
         held = self._storage.geometry
-        return held.numel * held.dtype.itemsize
+        return held.nbytes
 
     size = __len__ = nbytes
 

@@ -327,11 +327,11 @@ def _require_room(x: Tensor, d: int, count: int) -> None:
         return
     itemsize, held = x.element_size(), x._storage.geometry
     wanted = (1 + sum([(n - 1) * s for n, s in zip(sizes, strides)])) * itemsize
-    if wanted + x._geometry.offset * itemsize > held.numel * held.dtype.itemsize:
+    if wanted + x._geometry.offset * itemsize > held.nbytes:
         raise RuntimeError(f"setStorage: sizes {sizes}, strides {strides}, storage offset "
                            f"{x._geometry.offset}, and itemsize {itemsize} requiring a storage size of "
                            f"{wanted + x._geometry.offset * itemsize} are out of bounds for storage of size "
-                           f"{held.numel * held.dtype.itemsize}")
+                           f"{held.nbytes}")
 
 
 _index_filled = in_place(index_fill, "index_fill_", kind="apart")

@@ -121,7 +121,7 @@ def _grow(storage: Storage, count: int, geometry: Geometry) -> None:
     """Make room for ``count`` elements, keeping what is there."""
     held = storage.geometry
     wanted = count * geometry.dtype.itemsize
-    if wanted <= held.numel * held.dtype.itemsize:
+    if wanted <= held.nbytes:
         return
     count = -(-wanted // held.dtype.itemsize)
     if geometry.device is not META:
@@ -247,7 +247,7 @@ def set_(
         storage, made = root(source._storage), source._geometry
     else:
         storage = source._storage
-        count = storage.geometry.numel * storage.geometry.dtype.itemsize // g.dtype.itemsize
+        count = storage.geometry.nbytes // g.dtype.itemsize
         made = contiguous((count,), g.dtype, g.device)
     if size is not None:
         shape = Size(sizes_of((size,), "set_"))

@@ -111,11 +111,11 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
         return view(AS_STRIDED, input, (size, stride, storage_offset))
     held = input._storage.geometry
     itemsize = g.dtype.itemsize
-    if g.device is not META and g.numel and g.extent * itemsize > held.numel * held.dtype.itemsize:
+    if g.device is not META and g.numel and g.extent * itemsize > held.nbytes:
         raise RuntimeError(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {g.offset}, and "
             f"itemsize {itemsize} requiring a storage size of {g.extent * itemsize} are out of bounds for "
-            f"storage of size {held.numel * held.dtype.itemsize}")
+            f"storage of size {held.nbytes}")
     untie(input._storage)
     return view(AS_STRIDED, input, (size, stride, storage_offset))
 

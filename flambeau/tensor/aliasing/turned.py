@@ -68,7 +68,7 @@ class Turned(Derived):
         self.negates = negates
         self.dtype = g.dtype
         held = source.geometry
-        part = g.numel * g.dtype.itemsize < held.numel * held.dtype.itemsize
+        part = g.nbytes < held.nbytes
         self.window = g if part else None
         self.read = None
         if not (part or source.exposed or state.at_once):
@@ -79,7 +79,7 @@ class Turned(Derived):
         held = self.source.geometry
         if held.dtype is self.dtype:
             return held
-        return contiguous((held.numel * held.dtype.itemsize // self.dtype.itemsize,), self.dtype, held.device)
+        return contiguous((held.nbytes // self.dtype.itemsize,), self.dtype, held.device)
 
     def _look_through(self) -> Any:
         source = self.source

@@ -170,4 +170,4 @@ def _three(values: Sequence[int]) -> Three:
 
 def traffic_of(operands: Sequence[Geometry | None]) -> float:
     """About how many bytes are moved: twice those of the operands, of which some may be missing."""
-    return 2.0 * sum([g.numel * g.dtype.itemsize for g in operands if g is not None])
+    return 2.0 * sum([g.nbytes for g in operands if g is not None])

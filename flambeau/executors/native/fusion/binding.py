@@ -219,7 +219,7 @@ class Mold:
         reads = [signatures[m].geometries[j] for m, j in self.places]
         written = [signatures[m].outputs[result] for m, result in self.results]
         return sum([g.numel * size for g, size in zip(reads, self.sizes)]) \
-            + sum([g.numel * g.dtype.itemsize for g in written])
+            + sum([g.nbytes for g in written])
 
     def _past(self, nest: Nest, traffic: int) -> bool:
         """Whether results for each element are written past the caches."""

@@ -185,7 +185,7 @@ class _Mold:
         """How many bytes are read and written beside the product's result."""
         moved = [g for k, g in enumerate(self._geometries(own)) if k != self.product]
         moved += [own[i].outputs[r] for k, (i, r) in enumerate(self.contents.results) if k != self.place]
-        return sum([g.numel * g.dtype.itemsize for g in moved])
+        return sum([g.nbytes for g in moved])
 
     @staticmethod
     def _added(plan: Plan, moved: int, space: Space, code: Code) -> Plan:

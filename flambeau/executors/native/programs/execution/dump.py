@@ -101,7 +101,7 @@ class _Text:
             g = self.signatures[result[0]].outputs[result[1]]
             number = f"[{result[1]}]" if result[1] else ""
             lines.append(f"      {self._name(result[0])}{number}: {self._place(result)}, "
-                         f"{g.numel * g.dtype.itemsize} bytes")
+                         f"{g.nbytes} bytes")
         if plan.workspace:
             lines.append(f"      workspace: arena {self.program.offsets[s]}, {plan.workspace} bytes")
         return lines

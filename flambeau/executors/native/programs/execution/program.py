@@ -65,7 +65,7 @@ class Program:
                     sizes.append(plan.workspace)
                 else:
                     g = signatures[place[0]].outputs[place[1]]
-                    sizes.append(g.numel * g.dtype.itemsize)
+                    sizes.append(g.nbytes)
         return sizes
 
     def run(self, nodes: list[Node], flat: list[Any], values: list[Any] | None = None) -> list[Node]:
@@ -160,6 +160,6 @@ class Program:
     def _copied(self, result: Result) -> Any:
         offset, g = self.offsets[result], self.signatures[result[0]].outputs[result[1]]
         assert arena.block is not None
-        size = g.numel * g.dtype.itemsize
+        size = g.nbytes
         return arena.block.bytes[offset:offset + size].view(g.dtype.numpy).copy()
 

@@ -59,7 +59,7 @@ def reuses(form: Skeleton, signatures: Sequence[Signature]) -> list[Reuse]:
 
 
 def _is_large(g: Geometry) -> bool:
-    return g.numel * g.dtype.itemsize >= _LEAST
+    return g.nbytes >= _LEAST
 
 
 def _is_alike(signature: Signature, g: Geometry) -> bool:

@@ -61,6 +61,5 @@ def _is_met_along(n: int, k: int, s: int, p: int, d: int, count: int) -> bool:
 
 def plan_of(signature: Signature, call: Call) -> Plan:
     """The plan of one call, that takes as long as memory does."""
-    moved = sum(g.numel * g.dtype.itemsize for g in (*signature.geometries, *signature.outputs)
-                if isinstance(g, Geometry))
-    return Plan([call], traffic=1.0 * moved)
+    moved = [g.nbytes for g in (*signature.geometries, *signature.outputs) if isinstance(g, Geometry)]
+    return Plan([call], traffic=1.0 * sum(moved))

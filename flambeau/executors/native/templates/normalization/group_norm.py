@@ -117,7 +117,7 @@ def _forward(signature: Signature) -> Plan | None:
         if isinstance(signature.geometries[i], Geometry):
             problem.given[name] = _operand(i, signature.geometries[i])
     call = problem.call(_forward_code(problem.e.name, kind, problem.last))
-    return Plan([call], traffic=2.0 * x.numel * x.dtype.itemsize)
+    return Plan([call], traffic=2.0 * x.nbytes)
 
 
 def _operand(i: int, g: Geometry) -> Any:
@@ -147,7 +147,7 @@ def _backward(signature: Signature) -> Plan | None:
     tasks = -(-problem.channels // problem.e.lanes)
     totals = Call(_totals_code(problem.e.name), made, tasks, max(1, _TASK // (problem.batch * 32)))
     return Plan([call, totals], workspace=2 * problem.batch * problem.channels * problem.e.width,
-                traffic=3.0 * x.numel * x.dtype.itemsize)
+                traffic=3.0 * x.nbytes)
 
 
 TEMPLATES: dict[str, Template] = {"native_group_norm": _forward, "native_group_norm_backward": _backward}

@@ -86,7 +86,7 @@ class _Problem:
         self.lanes = tile.lanes
         pairs = self.queries * self.keys * (0.5 if self.causal else 1.0)
         self.flops = 2.0 * self.heads * pairs * (self.depth + self.width)
-        self.traffic = 1.0 * sum([g.numel * g.dtype.itemsize for g in self.geometries.values()])
+        self.traffic = 1.0 * sum([g.nbytes for g in self.geometries.values()])
 
     @property
     def native(self) -> bool:

@@ -51,7 +51,7 @@ def plan_by_copies(template: Template, signature: Signature, operands: Sequence[
         before.append(copied(Place(geometries[i].strides), Place(g.strides, 0, i, g), g.shape,
                              g.dtype.itemsize))
         before[-1].words.to_workspace(room, result=0)
-        room, traffic = room + _aligned(_bytes(g)), traffic + 2.0 * _bytes(g)
+        room, traffic = room + _aligned(g.nbytes), traffic + 2.0 * g.nbytes
     for k in results:
         g = signature.outputs[k]
         for call in plan.calls:
@@ -59,16 +59,12 @@ def plan_by_copies(template: Template, signature: Signature, operands: Sequence[
         after.append(copied(Place(g.strides, 0, k), Place(plain[k].strides, 0, 0, plain[k]), g.shape,
                             g.dtype.itemsize))
         after[-1].words.to_workspace(room, operand=0)
-        room, traffic = room + _aligned(_bytes(g)), traffic + 2.0 * _bytes(g)
+        room, traffic = room + _aligned(g.nbytes), traffic + 2.0 * g.nbytes
     return Plan([*before, *plan.calls, *after], workspace=room, flops=plan.flops, traffic=traffic)
 
 
 def _plain(g: Geometry) -> Geometry:
     return contiguous(g.shape, g.dtype, g.device)
-
-
-def _bytes(g: Geometry) -> int:
-    return g.numel * g.dtype.itemsize
 
 
 def _aligned(size: int) -> int:
