@@ -146,7 +146,7 @@ def plain_numbers(operands: Sequence[Any]) -> list[Any] | None:
     return [x.item() if isinstance(x, generic) else x for x in operands]
 
 
-_forms: dict[tuple[Any, ...], int] = {}
+_forms: dict[tuple[Any, ...], int] = {}     # for ever: graphs that are remembered are told apart by them
 _numbers = count()
 operations: dict[int, int] = {}     # of each form, the number of what it shares with those of any shapes
 
