@@ -165,15 +165,15 @@ class Wishart(ExponentialFamily):
             for _ in range(10 if max_try_correction is None else max_try_correction):
                 new = self._bartlett_sampling(Size((int(singular.sum()),)))
                 sample[singular] = new
-                singular[singular.clone()] = self._singular(new, 1)
+                singular[singular.clone()] = self._singular(new)
                 if not singular.any():
                     break
         return sample
 
-    def _singular(self, sample: Tensor, sample_dims: int) -> Tensor:
+    def _singular(self, sample: Tensor) -> Tensor:
         """For each draw, whether any matrix of its batch is singular."""
         bad = ~self.support.check(sample)
-        return bad.reshape((*bad.shape[:sample_dims], -1)).any(-1)
+        return bad.reshape((bad.shape[0], -1)).any(-1)
 
     def _log_diagonal(self) -> Tensor:
         return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)

@@ -44,22 +44,22 @@ _clock, _frame = time.perf_counter, sys._getframe
 _lock, _nodes = pending.lock, pending.nodes
 
 
-def user_site(depth: int = 2) -> Site:
-    """Code and instruction of the nearest caller outside flambeau."""
-    return user_frame(sys._getframe(depth))
+def user_site() -> Site:
+    """Code and instruction of the nearest caller outside flambeau, who is not the caller of this."""
+    return user_frame(_frame(2))
 
 
-def compute_pending(cause: str, keep: int = 0, inside: int = 2) -> None:
-    """Compute everything pending that is still reachable, but the ``keep`` nodes recorded last.
-
-    ``inside``: how many frames, this one included, are surely not the user's.
-    """
+def compute_pending(cause: str, keep: int = 0) -> None:
+    """Compute everything pending that is still reachable, but the ``keep`` nodes recorded last."""
     if _nodes:
-        _look(cause, keep, inside + 1)
+        _look(cause, keep, 3)
 
 
 def _look(cause: str, keep: int, inside: int) -> None:
-    """``compute_pending``: a graph that the book has, or any other. (Note: hot functions)"""
+    """``compute_pending``: a graph that the book has, or any other. (Note: hot functions)
+
+    ``inside``: how many frames, this one included, are surely not the user's.
+    """
     if head_starts.begun is not None:
         _end_head_start()
     if keep or not settings.by_book or pending.watchers or first_draws.waits or head_starts.is_curious:

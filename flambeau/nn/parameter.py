@@ -36,15 +36,15 @@ class _MarkedTensorType(type(Tensor)):  # type: ignore[misc]
 _ParameterMeta = _BufferMeta = _MarkedTensorType  # the names that libraries derive from
 
 
-def _keep_own_class(data: Tensor, requires_grad: bool, kind: str) -> Tensor:
+def _keep_own_class(data: Tensor, requires_grad: bool) -> Tensor:
     """Return `data`, an instance of a user's tensor class, detached, or explain why its class is
     unsuitable."""
     detached = data.detach().requires_grad_(requires_grad)
     if type(detached) is not type(data):
         raise RuntimeError(
-            f"Creating a {kind} from an instance of type {type(data).__name__} requires that detach() "
+            f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() "
             f"returns an instance of the same type, but return type {type(detached).__name__} was found "
-            f"instead. To use the type as a {kind}, please correct the detach() semantics defined by its "
+            "instead. To use the type as a Parameter, please correct the detach() semantics defined by its "
             "__torch_dispatch__() implementation."
         )
     return detached
@@ -71,7 +71,7 @@ class Parameter(Tensor, metaclass=_MarkedTensorType):
                             f"{type_in_words(requires_grad)}")
         if type(data) is Tensor or type(data) is Parameter or isinstance(data, Buffer):
             return Tensor._make_subclass(cls, data, requires_grad)
-        marked: Any = _keep_own_class(data, requires_grad, "Parameter")
+        marked: Any = _keep_own_class(data, requires_grad)
         marked._is_param = True
         return marked
 

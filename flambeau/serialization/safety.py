@@ -244,15 +244,15 @@ class RestrictedUnpickler(_Unpickler):
     def _reduce(self) -> None:
         arguments = self.stack.pop()
         function = self.stack[-1]
-        self.stack[-1] = self._callable(function, "reduce")(*arguments)
+        self.stack[-1] = self._callable(function)(*arguments)
 
-    def _callable(self, function: Any, purpose: str) -> Callable[..., Any]:
+    def _callable(self, function: Any) -> Callable[..., Any]:
         if _is_added(function):
             return function
         known = _CALLS.get(id(function))
         if known is None:
             raise pickle.UnpicklingError(
-                f"Trying to call {purpose} for unrecognized function {reprlib.repr(function)}"
+                f"Trying to call reduce for unrecognized function {reprlib.repr(function)}"
             )
         return known
 

@@ -21,8 +21,8 @@ def warn(message: str, category: type[Warning] = UserWarning, *, beyond_layers: 
     warnings.warn(message, category, stacklevel=level)
 
 
-def warn_once(message: str, category: type[Warning] = UserWarning) -> None:
+def warn_once(message: str) -> None:
     """``warn`` the first time in this process, whatever the filters say."""
     if message not in _said:
         _said.add(message)
-        warn(message, category)
+        warn(message)

@@ -29,11 +29,10 @@ def whole(value: Any) -> int:
     return index(value)
 
 
-def require_bool(function: str, name: str, value: Any, place: int = 0) -> None:
+def require_bool(function: str, name: str, value: Any) -> None:
     """Raise PyTorch's error for what is no truth value, in a function that is not judged."""
     if value.__class__ is not bool:
-        where = f" (position {place})" if place else ""
-        raise TypeError(f"{function}(): argument '{name}'{where} must be bool, not {type_in_words(value)}")
+        raise TypeError(f"{function}(): argument '{name}' must be bool, not {type_in_words(value)}")
 
 
 def require_integer(value: Any) -> None:

@@ -80,15 +80,15 @@ def bad_arguments(function: str, *arguments: Any) -> TypeError:
     )
 
 
-def of_tensors(*namespaces: str, name: str | None = None, promotes: str = "same", inplace: bool = True,
-               aliases: tuple[str, ...] = (), grad_name: str | None = None, second: str = "other",
-               price: Price | None = None, out: Out = CONVERTED) -> Callable[[Callable[..., Any]], Any]:
+def of_tensors(*namespaces: str, promotes: str = "same", inplace: bool = True, aliases: tuple[str, ...] = (),
+               second: str = "other", price: Price | None = None,
+               out: Out = CONVERTED) -> Callable[[Callable[..., Any]], Any]:
     """Declare a pointwise operator of two tensors; numbers are refused (see ``pointwise``)."""
     asks = out
 
     def declare(kernel: Callable[..., Any]) -> Any:
-        public_name = name or kernel.__name__
-        op = pointwise_operator(public_name, kernel, promotes, grad_name, price=price, casts=True)
+        public_name = kernel.__name__
+        op = pointwise_operator(public_name, kernel, promotes, price=price, casts=True)
 
         def function(input: Any, other: Any, *, out: Any = None) -> Any:
             if not isinstance(input, Tensor) or not isinstance(other, Tensor):

@@ -46,9 +46,9 @@ class Ahead:
         some = f.compare("sgt", size, 0)
         begin(f, self.states[side], first, f.choose(some, "i64", runs, 1), f.most(size, 1), p.apart)
 
-    def begin_nothing(self, f: Function, side: str, first: str) -> None:
-        """A walk of a single line: until there is another one."""
-        begin(f, self.states[side], first, 1, 1, "0")
+    def begin_nothing(self, f: Function, source: str) -> None:
+        """A walk of a single line of the source: until there is another one."""
+        begin(f, self.states["in"], source, 1, 1, "0")
 
     def begin_source(self, f: Function, a: Registers, e: Elements, part: dict[str, str], channels: str,
                      more: str) -> None:

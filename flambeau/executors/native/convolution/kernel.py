@@ -58,7 +58,7 @@ def forward_module(e: Elements, tile: Tile, mode: str, adjacent: str, bias: bool
     with module.kernel("convolve") as f:
         a, ahead = registers(f, POINTERS, NUMBERS), Ahead(f)
         before = f.variable("i64", -1)
-        ahead.begin_nothing(f, "in", a.source)
+        ahead.begin_nothing(f, a.source)
         with f.loop(f.begin, f.end) as task:
             part = _part_of(f, a, e, mode, task)
             # Shares of the panels of one part follow one another: what they multiply is made once.

@@ -66,7 +66,7 @@ def packing_text(dtype: Dtype, compute: Dtype, pairs: bool) -> str:
             first = f.sub(number, f.mul(of, count))
             last = f.least(count, f.add(first, f.sub(f.end, number)))
             task.set(f.add(number, f.sub(last, first)))
-            start = item_offset(f, item_of(f, of, PackWord.EXTENTS), PackWord.B_ITEM, "0")
+            start = item_offset(f, item_of(f, of, PackWord.EXTENTS), PackWord.B_ITEM)
             panels = f.at(f.word(PackWord.PANELS, "ptr"), f.mul(f.mul(of, count), size), tile.element)
             with f.loop(0, depth, chunk) as k, f.loop(first, last) as panel:
                 column = f.mul(panel, tile.columns)

@@ -99,7 +99,7 @@ class _Writer:
             bottom = f.least(m, f.add(top, f.word(Word.ROWS)))
             right = f.least(n, f.add(left, f.word(Word.COLUMNS)))
             c = element_at(f, kind.target, f.word(Word.C, "ptr"),
-                           item_offset(f, INDICES, Word.C_ITEM, "0"))
+                           item_offset(f, INDICES, Word.C_ITEM))
             panel = _Panels(self, f, depth, left, right)
             rows_of_a = _Rows(self, f, depth, top)
             kc, mc, at_once = f.word(Word.KC), f.word(Word.MC), rows_of_a.at_once
@@ -202,7 +202,7 @@ class _Rows:
         self.f, self.writer, self.depth, self.top = f, writer, depth, top
         self.dtype, self.tile = writer.kind.source, writer.tile
         self.row_stride, self.k_stride = f.word(Word.A_ROW), f.word(Word.A_STEP)
-        self.a = element_at(f, self.dtype, f.word(Word.A, "ptr"), item_offset(f, INDICES, Word.A_ITEM, "0"))
+        self.a = element_at(f, self.dtype, f.word(Word.A, "ptr"), item_offset(f, INDICES, Word.A_ITEM))
         how = f.word(Word.IN_PLACE)
         self.in_place, self.at_once = f.compare("ne", how, 0), f.compare("eq", how, int(Rows.AT_ONCE))
         self.ahead = local_array(f, STATE + 1, "i64")
@@ -298,7 +298,7 @@ class _Panels:
         self.is_direct = f.compare("eq", how, int(Source.DIRECT))
         self.stride, self.step = f.word(Word.B_COLUMN), f.word(Word.B_STEP)
         b = f.word(Word.B, "ptr")
-        offset = item_offset(f, INDICES, Word.B_ITEM, "0")
+        offset = item_offset(f, INDICES, Word.B_ITEM)
         self.b = element_at(f, source, b, offset)
         self.size = f.mul(padded_in_code(f, depth, tile.lanes), tile.columns)
         # Behind the packed rows of A in the scratch.

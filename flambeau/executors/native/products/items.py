@@ -12,8 +12,9 @@ def item_of(f: Function, number: str, extents: int) -> tuple[str, str, str]:
     return f.div(rest, middle), f.rem(rest, middle), f.rem(number, inner)
 
 
-def item_offset(f: Function, item: tuple[str, ...], strides: int, start: str) -> str:
-    """``start`` plus an item's offset in elements."""
+def item_offset(f: Function, item: tuple[str, ...], strides: int) -> str:
+    """An item's offset in elements."""
+    offset = "0"
     for k, index in enumerate(item):
-        start = f.add(start, f.mul(index, f.word(strides + k)))
-    return start
+        offset = f.add(offset, f.mul(index, f.word(strides + k)))
+    return offset

@@ -57,27 +57,26 @@ class Tile(NamedTuple):
         return 8 if self.element == "double" else 4
 
 
-def tile_of(itemsize: int = 4, rows: int = 0) -> Tile:
-    """The tile of this CPU for elements of 4 or 8 bytes; ``rows``: another number of rows."""
-    return _tile(machine(), itemsize, rows)
+def tile_of(itemsize: int = 4) -> Tile:
+    """The tile of this CPU for elements of 4 or 8 bytes."""
+    return _tile(machine(), itemsize)
 
 
 @functools.cache
-def _tile(host: Machine, itemsize: int, rows: int) -> Tile:
-    return Tile(rows or _ROWS.get((host.vector, host.registers), 4), 2, host.lanes(itemsize),
+def _tile(host: Machine, itemsize: int) -> Tile:
+    return Tile(_ROWS.get((host.vector, host.registers), 4), 2, host.lanes(itemsize),
                 "double" if itemsize == 8 else "float")
 
 
 class Accumulators:
-    """The elements of a tile: variables [row][vector], zero or read by ``initial(i, j)``."""
+    """The elements of a tile: variables [row][vector], zero at first."""
 
     __slots__ = ("tile", "rows")
 
-    def __init__(self, f: Function, tile: Tile, initial: Callable[[int, int], str] | None = None) -> None:
+    def __init__(self, f: Function, tile: Tile) -> None:
         self.tile = tile
-        self.rows: list[list[Variable]] = [
-            [f.variable(tile.vector, initial(i, j) if initial is not None else "zeroinitializer")
-             for j in range(tile.vectors)] for i in range(tile.rows)]
+        self.rows: list[list[Variable]] = [[f.variable(tile.vector, "zeroinitializer")
+                                            for _ in range(tile.vectors)] for _ in range(tile.rows)]
 
     def get(self, i: int, j: int) -> str:
         """The present value of vector j of row i."""

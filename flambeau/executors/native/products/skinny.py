@@ -121,11 +121,11 @@ class _Writer:
             left = f.mul("%cb", f.word(Word.COLUMNS))
             right = f.least(f.word(Word.N), f.add(left, f.word(Word.COLUMNS)))
             a = element_at(f, kind.source, f.word(Word.A, "ptr"),
-                           item_offset(f, _INDICES, Word.A_ITEM, "0"))
+                           item_offset(f, _INDICES, Word.A_ITEM))
             b = element_at(f, kind.source, f.word(Word.B, "ptr"),
-                           item_offset(f, _INDICES, Word.B_ITEM, "0"))
+                           item_offset(f, _INDICES, Word.B_ITEM))
             c = element_at(f, kind.target, f.word(Word.C, "ptr"),
-                           item_offset(f, _INDICES, Word.C_ITEM, "0"))
+                           item_offset(f, _INDICES, Word.C_ITEM))
             rows, apart = f.variable("ptr", a), f.variable("i64", f.word(Word.A_ROW))
             with f.when(f.compare("ne", f.word(Word.MC), 0)):
                 rows.set(f.scratch)

@@ -81,7 +81,7 @@ class _Writer:
             leave(f.compare("sge", number.get(), f.end))
             item = item_of(f, number.get(), Word.EXTENTS)
             count = f.least(f.sub(f.end, number.get()), f.sub(f.word(Word.EXTENTS + 2), item[2]))
-            starts = [item_offset(f, item, stride, "0") for _, stride, _ in operands]
+            starts = [item_offset(f, item, stride) for _, stride, _ in operands]
             with f.loop(0, count) as i:
                 self._item(*[element_at(f, dtype, f.word(word, "ptr"),
                                         f.add(start, f.mul(i, f.word(stride + 2))))
