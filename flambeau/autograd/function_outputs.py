@@ -6,7 +6,8 @@ from typing import Any
 
 from ..dtypes import FLOATING
 from ..tensor import Tensor, state
-from ..tensor.aliasing.inplace import check_writable, rebase
+from ..tensor.aliasing.inplace import check_writable
+from ..tensor.aliasing.rewritten import rebase
 from ..tensor.aliasing.views import OF_FUNCTION
 from ..tensor.recording.history import call_stack, detached, edge, save
 from ..tensor.tape import next_sequence

@@ -17,19 +17,19 @@ from ...config import settings
 from ...devices import META
 from ...engine.look import values_read, write_through
 from ...executors.interpreter.arrays import read
-from ...graph.geometry import Geometry, contiguous
+from ...graph.geometry import Geometry
 from ...graph.node import constant
 from ...graph.operator import Operator
-from ...graph.recent import Recent
 from ...graph.references import UNHELD
 from ...graph.storage import Storage
 from ..attributes import blank
 from ..batching import any_batched, levels, rules
-from ..recording.history import detached, edge, save
+from ..recording.history import edge
 from ..recording.record import aliasing, interceptors, record_one, record_pair, record_value
-from ..tape import INFERENCE, PATIENCE, GradFn, SavedTensor, TapeKind, TapePlan, hooks_of, state
+from ..tape import INFERENCE, state
 from ..tensor import Tensor
-from .views import ambiguous_write, making_of, replay
+from .rewritten import CONTIGUOUS, keep_original, rebase
+from .views import ambiguous_write
 
 FEW = 1 << 12      # numbers that are written at once, if they are known
 _WRITTEN = "is being modified inplace"
@@ -44,60 +44,6 @@ def _write_kernel(m: Any, old: Any, value: Any, geometry: Geometry) -> Any:
 
 WRITE = Operator("write", _write_kernel, lambda geometries, attributes: geometries[0], ("old", "value"),
                  owns=(0,), kind="move")
-CONTIGUOUS = Operator("contiguous_copy", lambda m, x: x,
-                      lambda geometries, attributes: contiguous(geometries[0].shape, geometries[0].dtype,
-                                                                geometries[0].device),
-                      ("input",), kind="move")
-
-
-class CopySlices(GradFn):
-    """History of a base written through a view: the written part's gradient goes to what was written."""
-
-    __slots__ = ("chain",)
-
-    chain: Any  # from the base to the view: view operators and their arguments
-
-    def name(self) -> str:
-        """The node's name."""
-        return "torch::autograd::CopySlices"
-
-    def run(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Gradients by (the base before the write, the value written)."""
-        grad = grads[0]
-        if grad is None:
-            return None, None
-        to_base = grad.clone(memory_format=None).contiguous() if grad.requires_grad else _copy(grad)
-        part = replay(to_base, self.chain)
-        to_value = part.clone() if self.edges[1] is not None else None
-        if self.edges[0] is None:
-            return None, to_value
-        part.zero_()
-        return to_base, to_value
-
-
-_plans: Recent[tuple[Any, Geometry, tuple[bool, ...]], TapePlan] = Recent(1 << 12)
-
-
-def _plan_of(written: Any, g: Geometry, needs: tuple[bool, ...]) -> TapePlan:
-    """What writes to the same part, or all, of a tensor have in common: loops make the same in every step."""
-    key = written, g, needs
-    return _plans.get(key) or _plans.recall(key) \
-        or _plans.keep(key, TapePlan(needs, TapeKind((), False, PATIENCE), True, GradFn))
-
-
-class Overwritten(GradFn):
-    """History of a tensor that was overwritten: the gradient of what it was before is zero."""
-
-    __slots__ = ()
-
-    def run(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Zeros for what was overwritten, and the gradient for what was written, if that is not constant."""
-        grad = grads[0]
-        return None if grad is None else grad.new_zeros(grad.shape), grad
-
-
-def _copy(x: Tensor) -> Tensor:
-    return record_one(CONTIGUOUS, x)
 
 
 def check_writable(x: Tensor) -> None:
@@ -171,7 +117,7 @@ def assign(x: Tensor, result: Tensor, name: str) -> Tensor:
         check_writable(x)
         taping = taping and not _is_past_history(x, result)
     if taping and result._grad_fn is not None:
-        _keep_original(x, result._grad_fn)
+        keep_original(x, result._grad_fn)
     given = result._geometry
     if given.dtype is not geometry.dtype or given.shape != geometry.shape:
         result = _fitting(result, geometry, name)
@@ -199,19 +145,6 @@ def _fitting(result: Tensor, geometry: Geometry, name: str) -> Tensor:
             f"output with shape {list(geometry.shape)} doesn't match the broadcast shape "
             f"{list(result.shape)}")
     return result
-
-
-def _keep_original(x: Tensor, fn: GradFn) -> None:
-    """Where the derivative of an in-place operator needs what x was before, keep a copy of that."""
-    if fn.saved and fn.plan is not None and 0 in fn.plan.kept:
-        at = 2 * fn.plan.kept.index(0)
-        saved = fn.saved[at]
-        if saved is x:
-            original = x.clone()
-            fn.saved = (*fn.saved[:at], original, original._version, *fn.saved[at + 2:])
-        elif saved.__class__ is SavedTensor \
-                and x is (saved.tensor if saved.source is None else saved.source()):
-            fn.saved = (*fn.saved[:at], save(x.clone()), None, *fn.saved[at + 2:])
 
 
 def write(x: Tensor, result: Tensor) -> None:
@@ -349,89 +282,4 @@ def require_no_overlap(geometry: Geometry) -> None:
             "location. Please clone() the tensor before performing the operation.")
 
 
-def rebase(x: Tensor, result: Tensor, history_edge: Any, name: str) -> None:
-    """Give x, or the base that x is a view of, the history of what was written."""
-    base = x._base
-    if base is None or x._view is None:
-        if x._requires_grad and (name in _OVERWRITING or not result._requires_grad):
-            fn, number = _overwritten(x, name, edge(x), edge(result) if result._requires_grad else None), 0
-        elif not result._requires_grad:
-            return
-        elif result._grad_fn is None:  # a leaf
-            fn, number = result.clone()._grad_fn, 0
-        else:
-            fn, number = result._grad_fn, result._output_nr
-            if fn.saved:
-                _keep_written(fn, x, result)
-        _move_hooks(x, fn, number)
-        x._grad_fn, x._output_nr, x._requires_grad = fn, number, True
-        return
-    if not (result._requires_grad or base._requires_grad):
-        return
-    written = None
-    if result._requires_grad:
-        written = edge(result)
-        if result._grad_fn is not None and result._grad_fn.saved:
-            _keep_written(result._grad_fn, x, result)
-    fn = object.__new__(CopySlices)
-    GradFn.__init__(fn)
-    fn.chain = making_of(x)
-    fn.edges = (history_edge, written)
-    fn.signature = fn.numbers = None
-    fn.plan = _plan_of(fn.chain, base._geometry, (history_edge is not None, written is not None))
-    fn.saved = ()
-    _move_hooks(base, fn, 0)
-    base._grad_fn, base._output_nr, base._requires_grad = fn, 0, True
-    x._base_version = -1  # make the view's history anew when asked for
-
-
-def _keep_written(fn: GradFn, x: Tensor, result: Tensor) -> None:
-    """Where fn keeps its result, keep what the result was written to instead."""
-    at = next((i for i, kept in enumerate(fn.saved) if kept is result._storage), None)
-    if at is None:
-        return
-    version = x._storage.version
-    alike = x._geometry is result._geometry and x._storage.__class__ is Storage
-    now = (x._storage, version) if alike else \
-        (SavedTensor(detached(x), version, None, True), None)
-    fn.saved = (*fn.saved[:at], *now, *fn.saved[at + 2:])
-
-
-def _move_hooks(x: Tensor, fn: GradFn, output_nr: int) -> None:
-    """What retains the gradient of x belongs to its new history."""
-    if x._retains_grad and x._grad_fn is not None and x._grad_fn.hooks is not None:
-        retained = x._grad_fn.hooks.retained.pop(x._output_nr, None)
-        if retained is not None:
-            hooks_of(fn).retained[output_nr] = retained
-
-
-def _overwritten(x: Tensor, name: str, before: Any, written: Any) -> GradFn:
-    """History of a tensor that ``name`` overwrote; edges to what it was, and to what was written."""
-    kind = _overwriting_class(name, written is not None)
-    fn = object.__new__(kind)
-    GradFn.__init__(fn)
-    fn.edges = (before, written) if written is not None or name == "copy_" else (before,)
-    fn.signature = fn.numbers = None
-    fn.plan = _plan_of(kind, x._geometry, tuple([target is not None for target in fn.edges]))
-    fn.saved = ()
-    return fn
-
-
-_OVERWRITING = {"copy_", "fill_", "fill_subscript_"}    # with another tensor's values, whatever there was
-_overwriting_classes: dict[tuple[str, bool], type[Overwritten]] = {}
-_TITLES = {"copy_": "CopyBackwards", "fill_": "FillBackward2", "fill_subscript_": "FillBackward3"}
-
-
-def _overwriting_class(name: str, recorded: bool) -> type[Overwritten]:
-    made = _overwriting_classes.get((name, recorded))
-    if made is None:
-        title = _TITLES.get(name) or \
-            "".join(part.capitalize() for part in name.strip("_").split("_")) + "Backward0"
-        if recorded and name == "fill_":
-            title = "FillBackward3"
-        made = type(title, (Overwritten,), {"__slots__": ()})
-        _overwriting_classes[name, recorded] = made
-    return made
-
-
-__all__ = ["CONTIGUOUS", "WRITE", "CopySlices", "assign", "check_writable", "rebase", "write"]
+__all__ = ["WRITE", "assign", "check_writable", "write"]
