@@ -17,6 +17,7 @@ pytest.importorskip("llvmlite")
 from flambeau.executors.native.fusion import blocks, following
 from flambeau.executors.native.llvm.compiling import code, notes
 from flambeau.executors.native.programs import known
+from flambeau.executors.native.programs.patterns import kept as notes_of_plans
 from tests.executors.native.agreement import TEXTS, check_threads, results
 
 F = flambeau.nn.functional
@@ -159,7 +160,7 @@ def test_code_is_one_object_before_and_after_it_is_compiled(monkeypatch: pytest.
     asked: list[Any] = []
     follower = blocks.follower
     monkeypatch.setattr(following, "follower", lambda block: asked.append(block) or follower(block))
-    monkeypatch.setattr(known.kept, "key_of", lambda *arguments: None)
+    monkeypatch.setattr(notes_of_plans, "key_of", lambda *arguments: None)
     known.clear()
     following._plans.clear()
     with config.executor("native"):

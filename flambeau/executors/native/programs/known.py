@@ -4,31 +4,29 @@ Note: known graphs. A graph is looked for in three ways, the cheapest first. (1)
 is sorted out: the signatures of all that is pending are a key. (2) The graph that came after the latest one
 the last time is compared, list by list (Note: replay). (3) ``_find``: its *family*, all graphs of the same
 operators connected in the same way, and in there the *entry* of its own shapes. What is new gets an entry,
-and a family where it is the first. An entry has a program once it has been interpreted often enough (Note:
-rent or buy); its family has what programs for several shapes share, the ``Pattern``.
+and a family where it is the first (``families.py``). An entry has a program (``making.py``) once it has been
+interpreted often enough (Note: rent or buy); its family has what programs for several shapes share, the
+``Pattern``.
 """
 
 from __future__ import annotations
 
-import gc
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any
 from weakref import ref
 
 from ....graph.node import Node, Signature
 from ...measure import ran
-from ..llvm.compiling import code
-from ..tiers import Rent, Returns, ledger, newcomers
+from ..tiers import ledger, newcomers
 from .book import Book, was_used
-from .execution.dump import dump
-from .execution.joint import Joints
 from .execution.program import Program
-from .glances.glance import Ahead, Glance, none
+from .families import Entry, Family
+from .glances.glance import none
 from .glances.kin import Kin, kin_of
+from .making import made_program, without_collections
 from .moving import (
     apart,
     are_apart,
@@ -40,16 +38,10 @@ from .moving import (
     settle_nodes,
     without_places,
 )
-from .patterns import kept
-from .patterns.arrangement import Arrangement, form_of
 from .patterns.outline import Outline, Reading
-from .patterns.pattern import Pattern, Plans
-from .patterns.stages import Planned
 from .pieces import strangers
-from .runtime import runtime
 
 _LIMIT = 50_000     # nodes in all graphs that are remembered
-_ARRANGEMENTS = 16  # of one family
 _CHANCES = 3        # families that differ in which operands are the same, before none is taken for another
 _COMPARED = 8       # of them, with a new one
 _PASSED = 1 << 14   # graphs that came once in shapes without an entry
@@ -58,62 +50,6 @@ _WORTH_CODE = 64    # that any held, until it is worth to load the code
 _PLACELESS = 4096   # graphs of one family that are compared with the next one
 _signature = attrgetter("signature")
 _log = logging.getLogger("flambeau")
-
-
-class Family:
-    """Graphs that differ in shapes alone: what they share, and each of them by its signatures.
-
-    ``following``: the family of the graph that came after the latest one of them. ``moves``: whether some
-    differ in where their operands lie alone (Note: moving operands). ``passed``: whether one ran without an
-    entry of its own since it was last considered whether to forget the family's.
-    """
-
-    __slots__ = ("key", "outline", "pattern", "arrangements", "joints", "entries", "rent", "returns",
-                 "following", "moves", "placeless", "passer", "passed", "kin", "__weakref__")
-
-    def __init__(self, key: tuple[Any, ...], outline: Outline) -> None:
-        self.key = key
-        self.outline = outline
-        self.pattern: Pattern | None = None
-        self.arrangements: list[Arrangement] = []   # the one used last comes first
-        self.joints = Joints()
-        self.entries: dict[tuple[Any, ...], Entry] = {}
-        self.rent = Rent(ledger.spent_on(outline.forms))
-        self.returns = Returns()
-        self.following: Callable[[], Family | None] = _nothing
-        self.moves = False
-        # What graphs were except for the places of their operands, once one read a part of a leaf.
-        self.placeless: set[int] | None = None
-        self.passer = Entry(self, [])   # stands for shapes without an entry (Note: passing programs)
-        self.passed = False
-        self.kin: list[Kin] = []
-
-
-class Entry:
-    """A graph that was seen: its signatures, its program once it has one, and what came after it.
-
-    ``used``: since it was last considered whether to forget it. ``glance``: made when it is found again
-    (Note: glances). ``ahead``: made when it is begun first; False if it cannot be.
-    """
-
-    __slots__ = ("family", "signatures", "program", "native", "rent", "following", "used", "glance",
-                 "ahead", "__weakref__")
-
-    def __init__(self, family: Family, signatures: list[Signature]) -> None:
-        self.family = family
-        self.signatures = signatures
-        self.program: Program | None = None
-        self.native = True
-        self.rent = Rent()
-        self.following: Callable[[], Entry | None] = _nothing
-        self.used = False
-        self.glance: Glance | None = None
-        self.ahead: Ahead | Literal[False] | None = None
-
-
-def _nothing() -> None:
-    return None
-
 
 _families: dict[tuple[Any, ...], Family] = {}
 _alike: dict[tuple[Any, ...], list[Family]] = {}    # those of the same operators, used as often
@@ -158,25 +94,44 @@ def program_of(nodes: list[Node], reading: Reading, forced: bool) -> Program | N
                                         entry.family.pattern is not None, entry.family.joints.can_hold())
                  or newcomers.will_stay(nodes[0].site, reading.signatures)):
         reading.flat.clear()    # planning asks who refers to a node
-        if entry.family.pattern is None:
-            ran.append("new")
-            ledger.pay(entry.family.outline.forms)
-        else:
-            ran.append("new shapes")
-        try:
-            with _no_collections():
-                entry.program = _plan(entry, nodes)
-        except Exception:
-            if forced:
-                raise
-            entry.native = False
-            ran.clear()
-            _log.warning("a graph has no native program, and is interpreted: please report this",
-                         exc_info=True)
+        _buy(entry, nodes, forced)
         reading.read_operands()
     if entry.program is not None:
         replays[tuple(entry.signatures[::-1])] = entry
     return entry.program
+
+
+def _buy(entry: Entry, nodes: list[Node], forced: bool) -> None:
+    """Have the program of an entry made; where that fails, it is interpreted from now on, or (``forced``)
+    the error raised.
+    """
+    if entry.family.pattern is None:
+        ran.append("new")
+        ledger.pay(entry.family.outline.forms)
+    else:
+        ran.append("new shapes")
+    try:
+        with without_collections():
+            entry.program = _held_program(entry)
+            if entry.program is None:
+                entry.program = made_program(entry, nodes)
+    except Exception:
+        if forced:
+            raise
+        entry.native = False
+        ran.clear()
+        _log.warning("a graph has no native program, and is interpreted: please report this", exc_info=True)
+
+
+def _held_program(entry: Entry) -> Program | None:
+    """The program of an entry by a joint formula of its family, should one hold."""
+    family = entry.family
+    if family.joints.can_hold():
+        family.returns.count_new()
+    program = family.joints.program(entry.signatures)
+    if program is not None:
+        _consider_kin(family, entry.signatures)
+    return program
 
 
 def _passing(family: Family, reading: Reading) -> Program | None:
@@ -265,71 +220,10 @@ def is_strange(reading: Reading) -> bool:
     return strangers.take(forms, reading.signatures)
 
 
-@contextmanager
-def _no_collections() -> Iterator[None]:
-    """What planning makes stays: to look through it for cycles again and again takes a tenth of its time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-def _plan(entry: Entry, nodes: list[Node]) -> Program:
-    family = entry.family
-    if family.joints.can_hold():
-        family.returns.count_new()
-    program = family.joints.program(entry.signatures)
-    if program is not None:
-        _consider_kin(family, entry.signatures)
-        return program
-    plans = family.pattern.plans(entry.signatures) if family.pattern is not None else None
-    key, new = None, list[Planned]()
-    if plans is None:
-        runtime.entries()   # it is compiled together with the kernels
-        key = kept.key_of(family.outline, entry.signatures)
-        planned = kept.find(key)
-        if planned is None:
-            from .patterns import planning  # what lies on disk needs none of it
-            planned = new = planning.planned(nodes)
-        sites = [node.site for node in nodes]
-        family.pattern = Pattern(family.outline, entry.signatures, sites, planned, key)
-        family.arrangements.clear()
-        family.joints = Joints()
-        plans = family.pattern.first
-    arrangement = _arrangement(family, plans)
-    program = Program(arrangement, entry.signatures, plans)
-    code.finish()
-    family.joints.learn(arrangement, program, plans)
-    for members, plan in zip(program.pattern.stages, plans):
-        for k in members if plan is not None else ():
-            entry.signatures[k].plan = None     # the interpreter prepares it again, should it have to
-    if key is not None and new:
-        kept.keep(key, new)
-    dump(program, nodes, plans)
-    return program
-
-
-def _arrangement(family: Family, plans: Plans) -> Arrangement:
-    assert family.pattern is not None
-    known = family.arrangements
-    form = form_of(plans)
-    found = next((x for x in known if x.form == form), None)
-    if found is None:
-        found = Arrangement(family.pattern, plans)
-        del known[_ARRANGEMENTS - 1:]
-    else:
-        known.remove(found)
-    known.insert(0, found)
-    return found
-
-
 def _find(reading: Reading, known: Family | None) -> Entry:
     """The entry of a graph, of this family if it is known."""
     global _remembered
-    family = known or _made(reading)
+    family = known or _family_of(reading)
     if family.moves or _only_places_differ(family, reading):
         family = _moving(reading, family)
         if family.key not in _families and len(_alike.get(family.key[:2], ())) >= _CHANCES:
@@ -354,7 +248,7 @@ def _moving(reading: Reading, family: Family) -> Family:
     """The family of a graph whose moving operands are tensors of their own, of which one had this family."""
     family.moves = True
     settle(reading)
-    family = _known_family(reading, family) or _made(reading)   # what was one leaf may be several now
+    family = _known_family(reading, family) or _family_of(reading)   # what was one leaf may be several now
     family.moves = True
     return family
 
@@ -397,11 +291,11 @@ def _known_family(reading: Reading, expected: Family | None) -> Family | None:
     return None
 
 
-def _made(reading: Reading) -> Family:
+def _family_of(reading: Reading) -> Family:
     """The family of a graph of which none is known."""
     outline = Outline(reading)
     key = outline.key()
-    return _families.get(key) or Family(key, outline)
+    return _families.get(key) or Family(key, outline, ledger.spent_on(outline.forms))
 
 
 def _make_room() -> None:
