@@ -12,7 +12,6 @@ import sys
 from collections import deque
 from collections.abc import Sequence
 from operator import index
-from threading import Lock
 
 from .. import devices, dtypes
 from ..devices import CPU, device
@@ -20,6 +19,7 @@ from ..dtypes import dtype, refuse_unfilled
 from ..size import Size
 from .recent import Recent
 from .references import UNHELD
+from .room import Key, families, sweep, taken
 from .strides import dense_strides, follow, row_major_strides
 
 _refcount = sys.getrefcount
@@ -232,10 +232,10 @@ class Family(dict[int, Geometry]):
             self.passes = True
 
     def _grow(self) -> None:
-        _given[0] += self._room
+        taken[0] += self._room
         self._room *= 2
-        if _given[0] > _given[1]:
-            _sweep()
+        if taken[0] > taken[1]:
+            sweep()
 
     def let_go(self) -> int:
         """Let go of members that nobody else holds: the next ones are made of them. How many stay.
@@ -253,6 +253,15 @@ class Family(dict[int, Geometry]):
         self.spare = spare
         self._room = max(_ROOM, 2 * len(self))
         return len(self)
+
+    def forget_ways(self) -> None:
+        """Forget the short ways to members and to other families, which hold them."""
+        self.line = None
+        self._cuts = _NO_CUTS
+
+    def forget_spare(self) -> None:
+        """Let go of what the next members would be made of."""
+        self.spare = _NO_SPARE
 
     def parts(self, dim: int) -> Family:
         """What positions of a dimension are, without that dimension."""
@@ -275,7 +284,7 @@ class Family(dict[int, Geometry]):
             line = self.line
             if line is None:
                 line = self.line = [None] * self.first
-                _given[1] += 2 * self.first     # room for them, before it is asked who holds any
+                taken[1] += 2 * self.first     # room for them, before it is asked who holds any
             line[position] = found
         return found
 
@@ -316,54 +325,24 @@ _ROOM = 32              # how many members a family has room for at first
 _PASSING = 1 << 6       # and how many at most, where most are met once and nobody holds them
 _LATELY = 1 << 10       # from so many on there become fewer again, which somebody held for a while
 _TRIES = range(2)
-_PLENTY = 1 << 15      # how many all have, before it is asked whether somebody holds them: a few tables
-_given = [0, _PLENTY]   # how much room all have (a family's first counts as one), and may have
-
-
 _INTEGERS = {int}
-_Key = tuple[Size, tuple[int, ...], dtype, device]
-_families: dict[_Key, Family] = {}
-_sweeping = Lock()
 _contiguous: Recent[tuple[object, ...], Geometry] = Recent(1 << 13)
 
 
-def _family(key: _Key) -> Family:
+def _family(key: Key) -> Family:
     """The one family of a shape, strides, dtype and device."""
-    found = _families.get(key)
+    found = families.get(key)
     if found is None:
         refuse_unfilled(key[2])
         shape, strides, _, _ = key
         for n, s in zip(shape, strides):
             if n.__class__ is not int or s.__class__ is not int:
                 return _family((Size(map(index, shape)), tuple(map(index, strides)), *key[2:]))
-        found = _families[key] = Family(shape, strides, key[2], key[3])
-        _given[0] += 1
-        if _given[0] > _given[1]:
-            _sweep()
+        found = families[key] = Family(shape, strides, key[2], key[3])
+        taken[0] += 1
+        if taken[0] > taken[1]:
+            sweep()
     return found
-
-
-def _sweep() -> None:
-    """Let go of members, and of families without any, that nobody holds."""
-    if not _sweeping.acquire(blocking=False):
-        return
-    try:
-        held = 0
-        for family in list(_families.values()):
-            family.line = None
-            family._cuts = _NO_CUTS
-        for key in list(_families):
-            family = _families[key]
-            held += family.let_go()
-            if not family:
-                _families.pop(key)
-                if family or _refcount(family) > UNHELD + len(family.spare):
-                    _families.setdefault(key, family)
-                else:
-                    family.spare = _NO_SPARE    # they refer to it: it would wait for a collection
-        _given[:] = held, held + max(_PLENTY, held) // 2
-    finally:
-        _sweeping.release()
 
 
 def intern(shape: Size, strides: tuple[int, ...], offset: int, dtype: dtype, device: device) -> Geometry:

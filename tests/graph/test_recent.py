@@ -10,7 +10,7 @@ import pytest
 
 import flambeau
 from flambeau import config
-from flambeau.graph import geometry
+from flambeau.graph import geometry, room
 from flambeau.graph.recent import Recent
 
 
@@ -44,7 +44,7 @@ def test_geometries_live_while_somebody_holds_them() -> None:
     assert flambeau.zeros(3, 41)._geometry is x._geometry
     del x
     gc.collect()
-    assert len(geometry._families) < 60_000
+    assert len(room.families) < 60_000
 
 
 def test_rows_that_are_held_stay_while_others_come_and_go() -> None:
@@ -56,14 +56,14 @@ def test_rows_that_are_held_stay_while_others_come_and_go() -> None:
         row = table[k]
         assert (row.storage_offset(), row.shape, row._geometry.extent) == (613 * k, (613,), 613 * k + 613)
         if k % 500 == 0:
-            geometry._sweep()
+            room.sweep()
             assert len(rows) <= len(held) + 1
     for k, row in held.items():
         assert row._geometry is geometries[k] is table[k]._geometry
         assert row.tolist() == [*range(613 * k, 613 * k + 613)]
     assert len({id(g) for g in geometries.values()}) == len(held)
     del held, geometries, row
-    geometry._sweep()
+    room.sweep()
     assert not rows
 
 
@@ -82,7 +82,7 @@ def test_rows_of_many_pass() -> None:
     for k, row in held.items():
         assert row._geometry is geometries[k] is table[k]._geometry
         assert row.tolist() == [*range(61 * k, 61 * k + 61)]
-    geometry._sweep()
+    room.sweep()
     assert len(rows) <= len(held) + 1
     del held, geometries, row
     assert [table[k].tolist()[0] for k in range(200)] == [*range(0, 200 * 61, 61)]
@@ -92,19 +92,19 @@ def test_families_go_when_nobody_holds_them() -> None:
     table = flambeau.zeros(3000, 43, device="meta")
     table[5].sum()
     key = ((43,), (1,), flambeau.float32, flambeau.device("meta"))
-    assert key in geometry._families
-    geometry._sweep()
-    assert geometry._families[key] is table._geometry.family.rows
+    assert key in room.families
+    room.sweep()
+    assert room.families[key] is table._geometry.family.rows
     family = geometry.Family(flambeau.Size((7, 47)), (47, 1), flambeau.float32, flambeau.device("meta"))
-    geometry._families[family.shape, family.strides, family.dtype, family.device] = family
+    room.families[family.shape, family.strides, family.dtype, family.device] = family
     key = (family.shape, family.strides, family.dtype, family.device)
     family[3], family[8]
     shape = family.shape
     gc.disable()    # its members refer to it, and it keeps them for others: it must not wait for a collection
     try:
         del family
-        geometry._sweep()
-        assert key not in geometry._families
+        room.sweep()
+        assert key not in room.families
         assert not any(type(x) is geometry.Family and x.shape is shape for x in gc.get_objects())
     finally:
         gc.enable()
