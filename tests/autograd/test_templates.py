@@ -12,7 +12,7 @@ from hypothesis import given
 import flambeau as torch
 from flambeau.autograd import templates
 from flambeau.tensor import tape
-from flambeau.tensor.recording import history
+from flambeau.tensor.recording import tape_plans
 from tests.properties.program import Program
 from tests.properties.test_programs import observe, programs, thorough
 
@@ -41,7 +41,7 @@ def test_random_programs(program: Program) -> None:
 @pytest.fixture
 def traced(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The GradFns whose rules ran in template walks, as if no shape had come before."""
-    for kind in history._kinds.values():
+    for kind in tape_plans._kinds.values():
         kind.patience = kind.patience or tape.PATIENCE
     seen: list[Any] = []
     plain = templates.TemplateWalk._trace

@@ -40,8 +40,9 @@ from ....graph.site import is_library_file, user_frame
 from ....graph.storage import Storage
 from ...tape import INFERENCE, next_sequence, state
 from ...tensor import Tensor
-from ..history import NO_GRADIENT, attach
+from ..history import attach
 from ..signing import parts, parts_of, signatures
+from ..tape_plans import NO_GRADIENT
 from . import history, objects, taping, views
 from .code import FUNCTIONS, PARAMETERS, RecordingCode, Slots, slots
 from .code import Python as of
