@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from inspect import unwrap
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from flambeau.executors.native.programs.execution.segment import Segment
 from flambeau.executors.native.programs.glances import kin as kinds
 from flambeau.executors.native.programs.glances import kin_words, words
 from flambeau.executors.native.programs.runtime import runtime
+from flambeau.executors.native.quantity import LEAST, MOST
 from flambeau.nn import functional as F
 
 from .planning import forget
@@ -234,3 +237,34 @@ def test_what_is_forgotten_is_not_found() -> None:
         assert not known.book._by_address
         for n in range(2, 30):
             assert _pointwise(n, n)[2].sum().item() > 0
+
+
+@pytest.mark.parametrize("error, passes", [(KeyboardInterrupt, True), (TimeoutError, True),
+                                           (OverflowError, False)])
+def test_what_a_signal_raises_while_a_tape_is_played_is_not_lost(error: type[BaseException],
+                                                                 passes: bool) -> None:
+    def total(n: int, m: int) -> Any:
+        return (flambeau.full((n, 8), 2.0) @ flambeau.full((8, m), 0.5)).sum()
+    came: list[str] = []
+    with config.executor("native"):
+        for n, m in _sizes(30):
+            assert total(n, m).item() == 8 * n * m
+        steps = [step for kin in _kin() for step, _ in kin._joint.tape.steps((*kin._joint.wanted,))]
+        codes = {unwrap(function).__code__ for function, given, *_ in steps
+                 if given.__class__ is tuple and function not in (LEAST, MOST)}
+        assert codes and _used()
+
+        def watch(frame: Any, event: str, _: Any) -> None:
+            if event == "call" and frame.f_code in codes and not came:
+                came.append(frame.f_back.f_code.co_name)
+                raise error
+        wanted, number = total(70, 71), 8 * 70 * 71
+        sys.setprofile(watch)
+        try:
+            with pytest.raises(error) if passes else nullcontext():
+                assert wanted.item() == number
+        finally:
+            sys.setprofile(None)
+        assert came and wanted.item() == number
+        for n, m in _sizes(5):
+            assert total(n, m).item() == 8 * n * m

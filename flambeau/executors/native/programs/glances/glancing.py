@@ -226,6 +226,8 @@ def _kin(module: Module, glance: Function) -> Function:
         with f.forever() as leave:
             leave(c.same(kin.get(), "null"))
             said = f.emit(f"call i64 {c.word(BOOK_FIT, 'ptr')}(ptr {kin.get()}, ptr %pending)")
+            with f.when(c.equal(said, kin_words.RAISED)):
+                f.give("null")
             with f.when(f.compare("ne", said, kin_words.REFUSED)):
                 f.write("i64", 1, f.at(kin.get(), kin_words.USED, "i64"), 8)
                 f.write("ptr", kin.get(), f.at("%book", BOOK_KIN, "i64"), 8)

@@ -54,6 +54,8 @@ _MORE = 8       # room is made for a value that is larger by such a part
 _COMINGS = 1 << 9   # shapes of which it is known how often they came
 # In modelled nanoseconds: a program of one's own and each of its nodes; a call and another step of a tape.
 _OWN, _OWN_NODE, _CALL, _STEP = 100e3, 2e3, 700.0, 50.0
+# What functions of numbers raise where these do not suit them; anything else is a signal's, such as Ctrl-C.
+_ERRORS = ArithmeticError, AssertionError, LookupError, TypeError, ValueError
 
 
 class Kin:
@@ -376,8 +378,10 @@ def _slots() -> Slots:
 @cache
 def _python() -> Any:
     return for_ever(table_of(
-        {at.NONE: None, at.INT_TYPE: int, at.FLOAT_TYPE: float, at.TUPLE_TYPE: tuple, at.SETTINGS: settings},
+        {at.NONE: None, at.INT_TYPE: int, at.FLOAT_TYPE: float, at.TUPLE_TYPE: tuple, at.SETTINGS: settings,
+         at.ERRORS: _ERRORS},
         {at.HOLD: "Py_IncRef", at.LET_GO: "Py_DecRef", at.AS_INTEGER: "PyLong_AsLongLong",
          at.AS_DOUBLE: "PyFloat_AsDouble", at.NEW_INTEGER: "PyLong_FromLongLong",
          at.NEW_FLOAT: "PyFloat_FromDouble", at.CALL: "PyObject_Vectorcall", at.OCCURRED: "PyErr_Occurred",
-         at.FORGET: "PyErr_Clear", at.COMPARE: "PyObject_RichCompareBool"}))
+         at.FORGET: "PyErr_Clear", at.COMPARE: "PyObject_RichCompareBool",
+         at.IS_RAISED: "PyErr_ExceptionMatches"}))

@@ -44,11 +44,11 @@ GEOMETRY, GEOMETRY_SAID, TUPLE, INTEGER = range(4)
 INTEGER_WORDS = 3
 CONSTANT, FIRST, SAME, NOTHING = range(4)
 ANY = 1 << 62
-REFUSED, READY, WAITS, SHARED, FREQUENT = range(5)  # what is said of a graph
+REFUSED, READY, WAITS, SHARED, FREQUENT, RAISED = range(6)  # what is said of a graph
 
 # The table of what is Python's.
 (NONE, HOLD, LET_GO, AS_INTEGER, AS_DOUBLE, NEW_INTEGER, NEW_FLOAT, CALL, OCCURRED, FORGET, COMPARE, INT_TYPE,
- FLOAT_TYPE, TUPLE_TYPE, SETTINGS) = range(15)
+ FLOAT_TYPE, TUPLE_TYPE, SETTINGS, IS_RAISED, ERRORS) = range(17)
 
 
 class KinCode(ObjectCode):
@@ -64,6 +64,13 @@ class KinCode(ObjectCode):
     def refuse_unless(self, condition: str) -> None:
         with self.f.otherwise(condition):
             self.f.give(0)
+
+    def whole(self, x: str) -> str:
+        """The value of an integer of Python's, which must have room in 64 bits."""
+        n = self.call(AS_INTEGER, f"ptr {x}", "i64")
+        with self.f.when(self.equal(n, -1)):
+            self.refuse_unless(self.same(self.call(OCCURRED, ""), "null"))
+        return n
 
     def tell_nothing(self, k: int) -> None:
         """Call a function of nothing that gives nothing."""

@@ -28,7 +28,7 @@ def _integer(module: Module) -> Function:
         with f.when(c.equal(mode, at.NOTHING)):
             f.give(f.emit(f"zext i1 {c.same('%x', c.object(at.NONE))} to i64"))
         c.refuse_unless(c.same(c.get("%x", TYPE_AT), c.object(at.INT_TYPE)))
-        n = c.call(at.AS_INTEGER, "ptr %x", "i64")
+        n = c.whole("%x")
         with f.when(f.compare("ne", least, at.ANY)):
             c.refuse_unless(c.equal(f.least(n, 2), least))
         for case in f.cases(mode, at.NOTHING):
@@ -49,10 +49,7 @@ def _equals(module: Module) -> Function:
         with f.when(c.same("%x", "%y")):
             f.give(1)
         found = c.call(at.COMPARE, "ptr %x, ptr %y, i32 2", "i32")
-        with f.when(c.equal(found, -1, "i32")):
-            c.tell_nothing(at.FORGET)
-            f.give(0)
-        f.give(f.emit(f"zext i32 {found} to i64"))
+        f.give(f.emit(f"zext i1 {c.equal(found, 1, 'i32')} to i64"))
     return f
 
 
@@ -249,7 +246,8 @@ def entries(fields: Slots) -> str:
 
     REFUSED: they are no kin. READY: the glance is that of their shapes. SHARED: so it is, and helpers are
     worth to be called. WAITS: there is no room for their values yet. FREQUENT: their shapes came so often
-    that they are to get a program of their own.
+    that they are to get a program of their own. RAISED: something else than arithmetic has raised an error
+    while a function of Python's ran, as Ctrl-C does.
     """
     module = Module()
     equals = _equals(module)
@@ -261,6 +259,9 @@ def entries(fields: Slots) -> str:
         with f.when(c.equal(fits.get(), 1)):
             fits.set(str(f.run(played, "%kin")))
         with f.otherwise(f.emit(f"icmp eq ptr {c.call(at.OCCURRED, '')}, null")):
+            own = c.call(at.IS_RAISED, f"ptr {c.object(at.ERRORS)}", "i32")
+            with f.when(c.equal(own, 0, "i32")):
+                f.give(at.RAISED)
             c.tell_nothing(at.FORGET)
             f.give(at.REFUSED)
         with f.otherwise(c.equal(fits.get(), 1)):
@@ -276,5 +277,8 @@ def entries(fields: Slots) -> str:
     with module.function("fit_of", [("ptr", "%self"), ("ptr", "%pending")], "ptr") as f:
         kin = f.read("ptr", f.at("%self", DATA_AT, "i8"), 8)
         c = KinCode(f, kin)
-        f.give(c.call(at.NEW_INTEGER, f"i64 {f.run(fit, kin, '%pending')}"))
+        said = str(f.run(fit, kin, "%pending"))
+        with f.when(c.equal(said, at.RAISED)):
+            f.give("null")
+        f.give(c.call(at.NEW_INTEGER, f"i64 {said}"))
     return module.text()

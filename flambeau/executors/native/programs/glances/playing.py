@@ -14,10 +14,8 @@ from ...llvm.build import Function, Module
 from ..runtime.objects import SIZE_AT, TUPLE_AT, TYPE_AT
 from .kin_words import (
     AS_DOUBLE,
-    AS_INTEGER,
     CALL,
     FLOAT_TYPE,
-    FORGET,
     INT_TYPE,
     LET_GO,
     NEW_FLOAT,
@@ -102,7 +100,7 @@ def _divided(c: KinCode, x: str, y: str, wants_rest: bool) -> str:
 
 
 def _called(module: Module, equals: Function) -> Function:
-    """Call a function of Python's: 1, or 0 where its results are of other kinds than they were."""
+    """Call a function of Python's: 1, or 0 where it raised or its results are of other kinds than before."""
     take = _take(module, equals)
     with module.helper("called", [("ptr", "%kin"), ("ptr", "%record")], "i64") as f:
         c = KinCode(f, "%kin")
@@ -126,7 +124,6 @@ def _called(module: Module, equals: Function) -> Function:
                                   OBJECT)):
                 c.tell(LET_GO, f.read("ptr", f.at("%given", i, "ptr"), 8))
         with f.when(c.same(found, "null")):
-            c.tell_nothing(FORGET)
             f.give(0)
         results = f.at(f.at("%record", 2, "i64"), f.mul(count, 2), "i64")
         several, done = c.get(results, 0, "i64"), f.variable("i64", 1)
@@ -160,7 +157,7 @@ def _take(module: Module, equals: Function) -> Function:
                 f.give(str(f.run(equals, "%kin", "%x", c.get("%row", 8))))
             elif case == WHOLE:
                 c.refuse_unless(c.same(kind, c.object(INT_TYPE)))
-                f.write("i64", c.call(AS_INTEGER, "ptr %x", "i64"), place, 8)
+                f.write("i64", c.whole("%x"), place, 8)
             else:
                 c.refuse_unless(c.same(kind, c.object(FLOAT_TYPE)))
                 f.write("double", c.call(AS_DOUBLE, "ptr %x", "double"), place, 8)
