@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from .. import dtypes, layouts
+from ..autograd.grad_mode import inference_mode
 from ..graph.storage import Storage
 from ..operators.creation.ranges import arange
 from ..operators.declaration.registry import api
@@ -102,7 +103,8 @@ def element_places(x: CompressedTensor) -> Tensor:
         storage = known[1]._storage
         if storage.node is known[2] and not storage.exposed:    # nobody wrote to what was handed out
             return known[1]
-    places = _element_places(x)
+    with inference_mode(False):     # gradients may need them later
+        places = _element_places(x)
     _found[plain._storage] = source, places, places._storage.node
     return places
 

@@ -51,6 +51,14 @@ def test_coordinates_do_not_follow_what_was_made_of_them(matrix: Any, through_nu
     assert (matrix @ VECTOR).tolist() == [10, 302, 400]
 
 
+def test_coordinates_found_in_inference_mode_serve_gradients(matrix: Any) -> None:
+    with torch.inference_mode():
+        assert (matrix @ VECTOR).tolist() == [10, 302, 400]
+    x = torch.ones(3, requires_grad=True)
+    (matrix @ x).sum().backward()
+    assert x.grad.tolist() == [2, 1, 7]
+
+
 def test_layouts_that_share_indices_are_told_apart(matrix: Any) -> None:
     starts, plain, values = matrix.crow_indices(), matrix.col_indices(), matrix.values()
     rows = torch.sparse_csr_tensor(starts, plain, values, (3, 3))
