@@ -102,7 +102,7 @@ class Played:
         if a.__class__ is tuple:
             if function in _CHOICES:
                 x, y = a
-                if self._is_real(x) != self._is_real(y):
+                if self._is_real(x) != self._is_real(y) or self._value(result).__class__ is bool:
                     raise Unplayable
                 self._push(_CHOICES[function], x, y, result)
             else:
