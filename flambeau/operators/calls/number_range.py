@@ -18,6 +18,19 @@ def _refused(dtype: dtypes.dtype) -> RuntimeError:
 _PYTHONS = (int, float, bool, complex)
 
 
+def plain_number(value: Any) -> Any:
+    """Python's own number for one of NumPy's, or of a class made of Python's, such as an ``IntEnum``."""
+    kind = value.__class__
+    if kind in _PYTHONS:
+        return value
+    if hasattr(value, "item"):
+        return value.item()
+    found = next((one for one in _PYTHONS if isinstance(value, one)), None)
+    if found is None:
+        raise TypeError(f"must be Number, not {kind.__name__}")     # worded where it is judged
+    return found(value)
+
+
 def check_number(value: Any, dtype: dtypes.dtype) -> None:
     """Raise where a number does not fit an element type.
 
@@ -26,9 +39,7 @@ def check_number(value: Any, dtype: dtypes.dtype) -> None:
     """
     kind = value.__class__
     if kind not in _PYTHONS:
-        if not hasattr(value, "item"):
-            raise TypeError(f"must be Number, not {kind.__name__}")     # worded where it is judged
-        value = value.item()    # of NumPy
+        value = plain_number(value)
         kind = value.__class__
     if kind is bool or dtype is dtypes.bool_:
         return
@@ -56,6 +67,8 @@ def number_for(value: Any, dtype: dtypes.dtype) -> Any:
     kind = value.__class__
     if (kind is float or kind is int) and dtype.category >= dtypes.FLOATING and -2 <= value <= 2:
         return value    # of any type
+    if kind not in _PYTHONS:
+        value = plain_number(value)
     check_number(value, dtype)
     if value.__class__ is complex and not dtype.is_complex:
         value = value.real if dtype is not dtypes.bool_ else bool(value)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from enum import IntEnum
 from typing import Any
 
 import pytest
+
+import flambeau
+from flambeau import nn
 
 # Calls that write a number to the first element of x, the number, and what comes of all of them.
 WRITES = ("x.masked_fill(m, {})", "x.scatter(0, i, {})",
@@ -249,3 +253,27 @@ def test_each_side_of_a_cosine_has_its_own_precision(torch: Any) -> None:
     low, high = torch.tensor([[1.1, 2.3, 3.7]]).bfloat16(), torch.tensor([[3.0, 4.0, 1.0]])
     assert torch.cosine_similarity(low, high).item() == pytest.approx(0.7073, abs=5e-5)
     assert torch.cosine_similarity(high, high.long()).item() == pytest.approx(1)
+
+
+class _Pad(IntEnum):
+    ZERO = 0
+    THREE = 3
+
+
+class _Real(float):
+    pass
+
+
+@pytest.mark.parametrize("call, wanted", [
+    (lambda x, m: flambeau.full((2,), _Pad.THREE), [3, 3]),
+    (lambda x, m: flambeau.full((2,), _Real(.5)), [.5, .5]),
+    (lambda x, m: x.fill_(_Pad.THREE), [3, 3]),
+    (lambda x, m: x.masked_fill(m, _Pad.THREE), [3, 1]),
+    (lambda x, m: flambeau.where(m, _Pad.THREE, x), [3, 1]),
+    (lambda x, m: x.add(x, alpha=_Pad.THREE), [4, 4]),
+    (lambda x, m: x.new_full((2,), _Pad.ZERO), [0, 0]),
+    (lambda x, m: x.lerp(x * 3, _Real(.5)), [2, 2]),
+    (lambda x, m: nn.functional.leaky_relu(-x, _Real(.5)), [-.5, -.5])])
+def test_numbers_of_classes_made_of_pythons_are_numbers(call: Any, wanted: list[float]) -> None:
+    found = call(flambeau.ones(2), flambeau.tensor([True, False]))
+    assert found.tolist() == wanted
