@@ -8,21 +8,19 @@ the joined tensor from the beginning: their own memory is never needed, and noth
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ....graph.geometry import Geometry
 from ....graph.node import Node, Signature
 from ....graph.recent import Recent
+from ..attention.place import Place
 from ..plan import Plan
-from ..templates.sequences.attention import Place, attention_backward
 from .schedule import Unit, is_stored
 
-# Plans of operators whose results may lie anywhere: ``plan(signature, places, member)``.
-_WRITERS: dict[str, Callable[[Signature, Sequence[Place], int], Plan | None]] = {
-    "scaled_dot_product_attention_backward": attention_backward,
-    "scaled_dot_product_attention_dropout_backward": attention_backward,
-}
+# Operators whose results may lie anywhere.
+_WRITERS = frozenset(("scaled_dot_product_attention_backward",
+                      "scaled_dot_product_attention_dropout_backward"))
 
 _plans: Recent[Any, Plan | None] = Recent(1 << 11)
 
@@ -62,7 +60,8 @@ def _prepare(writer: Signature, *others: Signature) -> Plan | None:
         start += read.shape[dim] * out.strides[dim]
     if len(places) != len(projections):
         return None
-    return _WRITERS[writer.operator.name](writer, [places[k] for k in sorted(places)], len(others))
+    from ..templates.sequences.attention import attention_backward  # most programs need none of it
+    return attention_backward(writer, [places[k] for k in sorted(places)], len(others))
 
 
 def _moved(result: Geometry, read: Any, out: Geometry, start: int) -> Place | None:

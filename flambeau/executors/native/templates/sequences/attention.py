@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any, SupportsIndex
 
 from .....config import settings
 from .....graph.geometry import Geometry
@@ -12,6 +12,7 @@ from .....graph.node import Signature
 from ...attention.arguments import LEAD, Names, Scratch
 from ...attention.backward import BACKWARD, STATISTICS, backward_text
 from ...attention.forward import FORWARD, forward_text
+from ...attention.place import Place
 from ...attention.row import ROW, row_text
 from ...attention.tiles import KEYS, ROWS
 from ...llvm.compiling.code import kernel, kernels
@@ -41,15 +42,6 @@ _backward_kernels = kernels("attention_backward", Effort.FEW)(backward_text)
 
 
 _gcd = whole(math.gcd)
-
-
-class Place(NamedTuple):
-    """How a result lies in memory."""
-
-    ndim: int
-    shape: Sequence[int]
-    strides: tuple[int, ...]
-    offset: int
 
 
 class _Problem:
