@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -109,3 +111,10 @@ def test_other_shapes_compile_nothing_and_threads_change_nothing() -> None:
     results(function, given, "native")
     assert len(TEXTS) == before and is_joined()
     check_threads(function, given)
+
+
+def test_programs_without_attention_do_not_read_its_template() -> None:
+    code = ("import sys, flambeau, flambeau.executors.native.programs.patterns.planning; "
+            "print('flambeau.executors.native.templates.sequences.attention' in sys.modules)")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
