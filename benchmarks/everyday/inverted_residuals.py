@@ -28,7 +28,7 @@ class Block(nn.Module):
 model = nn.Sequential(
     convolution(3, 16, 3, 2), Block(16, 24, 1), Block(24, 24, 1), Block(24, 32, 2), Block(32, 32, 1),
     Block(32, 64, 2), Block(64, 64, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, nesterov=True, weight_decay=1e-4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, nesterov=True, weight_decay=1e-4)
 x, y = torch.randn(32, 3, 64, 64), torch.randint(0, 10, (32,))
 
 
