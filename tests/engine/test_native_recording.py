@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import os
 import subprocess
 import sys
@@ -20,13 +19,8 @@ from flambeau.operators.products import linear
 from flambeau.operators.reductions import extrema, sorting, statistics
 from flambeau.operators.shapes import joining
 from flambeau.tensor import Tensor
+from tests.engine.native_ways import NATIVE, PYTHON, native_record
 
-pytest.importorskip("llvmlite")
-importlib.import_module("flambeau.executors.native.run")
-native_record = importlib.import_module("flambeau.tensor.recording.native.record")
-WAYS = native_record.native_ways()
-PYTHON = {function.__name__: function for function in WAYS}
-NATIVE = {function.__name__: native for function, native in WAYS.items()}
 MUL, ADD, RSUB, CAT = arithmetic.MUL, arithmetic.ADD, arithmetic.RSUB, joining.CAT
 
 

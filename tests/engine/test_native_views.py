@@ -15,13 +15,8 @@ from flambeau.operators.shapes import expanding, slicing, splitting, transposing
 from flambeau.tensor import Tensor
 from flambeau.tensor.aliasing import subscripts as known
 from flambeau.tensor.aliasing import views
+from tests.engine.native_ways import NATIVE, PYTHON
 
-pytest.importorskip("llvmlite")
-importlib.import_module("flambeau.executors.native.run")
-native_record = importlib.import_module("flambeau.tensor.recording.native.record")
-WAYS = native_record.native_ways()
-PYTHON = {function.__name__: function for function in WAYS}
-NATIVE = {function.__name__: native for function, native in WAYS.items()}
 MODES = {"usual": torch.enable_grad, "no_grad": torch.no_grad, "inference": torch.inference_mode}
 SELECT, SLICE, UNSQUEEZE = slicing.SELECT, slicing.SLICE, expanding.UNSQUEEZE
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import sys
 
 import numpy as np
@@ -16,12 +15,8 @@ from flambeau.operators.pointwise import arithmetic, division
 from flambeau.operators.spellings import dunders
 from flambeau.tensor import Tensor
 from flambeau.tensor.aliasing import inplace
+from tests.engine.native_ways import NATIVE, PYTHON
 
-pytest.importorskip("llvmlite")
-importlib.import_module("flambeau.executors.native.run")
-WAYS = importlib.import_module("flambeau.tensor.recording.native.record").native_ways()
-PYTHON = {function.__name__: function for function in WAYS}
-NATIVE = {function.__name__: native for function, native in WAYS.items()}
 write = NATIVE["write_whole"]
 MUL, ADD, FULL = arithmetic.MUL, arithmetic.ADD, creation.FULL
 

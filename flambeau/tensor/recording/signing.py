@@ -36,7 +36,7 @@ def parts_of(signature: Signature) -> tuple[Signature, ...]:
     """The signatures of taking each of an operation's results."""
     found = parts.get(signature) or parts.recall(signature)
     return found or parts.keep(signature, tuple([projections.get((i, g)) or projection(i, g)
-                                                  for i, g in enumerate(signature.outputs)]))
+                                                 for i, g in enumerate(signature.outputs)]))
 
 
 parts: Recent[Signature, tuple[Signature, ...]] = Recent(1 << 10)

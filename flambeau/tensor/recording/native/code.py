@@ -52,6 +52,10 @@ FUNCTIONS: dict[int, str] = {
 }
 # Of what native code is called with: an array, how many there are before keywords, and these words.
 PARAMETERS = [("ptr", "%self"), ("ptr", "%given"), ("i64", "%count"), ("ptr", "%names")]
+# What a thread's state is where it was never set, and what it is asked to be.
+_ASKED: dict[int, tuple[int, int]] = {
+    Python.ENABLED: (Python.TRUE, Python.TRUE), Python.INFERRING: (Python.FALSE, Python.TRUE),
+    Python.WATCHED: (Python.FALSE, Python.TRUE), Python.AT_ONCE: (Python.NONE, Python.NONE)}
 # Where fields lie, by the name of what has them.
 Slots = tuple[tuple[str, int], ...]
 _FIELDS: tuple[tuple[Any, tuple[str, ...]], ...] = (
@@ -147,6 +151,16 @@ class RecordingCode(ObjectCode):
         """Whether it is a number, or None, which stands for an operand that is not there."""
         kinds = Python.FLOAT_TYPE, Python.INT_TYPE, Python.BOOL_TYPE, Python.COMPLEX_TYPE
         return self.either(self.is_type(self.get(x, TYPE_AT), *kinds), self.same(x, self.object(Python.NONE)))
+
+    def thread_says(self, *asked: int) -> list[str]:
+        """Whether this thread's state is, of each that is asked, what ``_ASKED`` has."""
+        members = self.call(Python.ATTRIBUTE,
+                            f"ptr {self.object(Python.STATE)}, ptr {self.object(Python.MEMBERS)}")
+        self.need(members)
+        found = [self.same(self.find(members, name, _ASKED[name][0]), self.object(_ASKED[name][1]))
+                 for name in asked]
+        self.tell(Python.LET_GO, members)
+        return found
 
     def is_on(self) -> str:
         """Whether nobody is to be asked before an operator is recorded, and nobody steps through it."""

@@ -83,8 +83,10 @@ def native_ways() -> dict[Any, Any]:
     found = {vars(record)[name]: method(name, functions[name], WITH_KEYWORDS).of(memory)
              for name in ("record", *[name for name, *_ in _WAYS])}
     found[record.record_numbers] = found[record.record]     # they take the same
-    others = ["view", "write_whole", *["known_view"][:slice_layout_is_known()]]
-    for function in (attach, record.record_value, *[record.aliasing[name] for name in others]):
+    others = [attach, record.record_value, record.aliasing["view"], record.aliasing["write_whole"]]
+    if slice_layout_is_known():
+        others.append(record.aliasing["known_view"])
+    for function in others:
         name = function.__name__
         found[function] = method(name, functions[name], WITH_KEYWORDS).of(memory)
     return found

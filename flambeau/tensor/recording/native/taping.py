@@ -13,10 +13,7 @@ def is_taped(module: Module, fields: Slots, wants: Function) -> Function:
     """1 if results get a history, else 0; -1 where Python has raised an error."""
     with module.helper("is_taped", [("ptr", "%memory"), ("ptr", "%operands"), ("i64", "%count")], "i64") as f:
         c = RecordingCode(f, fields, -1)
-        members = c.call(of.ATTRIBUTE, f"ptr {c.object(of.STATE)}, ptr {c.object(of.MEMBERS)}")
-        c.need(members)
-        enabled = c.same(c.find(members, of.ENABLED, of.TRUE), c.object(of.TRUE))
-        c.tell(of.LET_GO, members)
+        enabled, = c.thread_says(of.ENABLED)
         with f.when(enabled):
             with f.loop(0, "%count") as i:
                 asks = str(f.run(wants, "%memory", c.item("%operands", i)))
@@ -35,12 +32,7 @@ def taped(module: Module, fields: Slots, wants: Function, attach: Function) -> F
                                  ("ptr", "%operands"), ("i64", "%count"), ("ptr", "%out"),
                                  ("ptr", "%outs")], "i64") as f:
         c = RecordingCode(f, fields, 0)
-        members = c.call(of.ATTRIBUTE, f"ptr {c.object(of.STATE)}, ptr {c.object(of.MEMBERS)}")
-        c.need(members)
-        enabled = c.same(c.find(members, of.ENABLED, of.TRUE), c.object(of.TRUE))
-        inferring = c.same(c.find(members, of.INFERRING, of.FALSE), c.object(of.TRUE))
-        watched = c.same(c.find(members, of.WATCHED, of.FALSE), c.object(of.TRUE))
-        c.tell(of.LET_GO, members)
+        enabled, inferring, watched = c.thread_says(of.ENABLED, of.INFERRING, of.WATCHED)
         with f.otherwise(enabled):
             with f.when(inferring):
                 single = c.missing("%outs")

@@ -121,10 +121,7 @@ def made(module: Module, fields: Slots, wants: Function, taped: Function, is_vie
         with f.when(c.missing(signature)):
             f.give(c.object(of.NONE))
         geometry = c.get(c.field(signature, "Signature.outputs"), TUPLE_AT)
-        members = c.call(of.ATTRIBUTE, f"ptr {c.object(of.STATE)}, ptr {c.object(of.MEMBERS)}")
-        c.need(members)
-        enabled = c.same(c.find(members, of.ENABLED, of.TRUE), c.object(of.TRUE))
-        c.tell(of.LET_GO, members)
+        enabled, = c.thread_says(of.ENABLED)
         with f.otherwise(enabled):
             f.give(str(f.run(shown, "%memory", "%x", geometry, "null")))
         steps = str(f.run(step_of, "%memory", "%operator", "%attributes"))
@@ -182,10 +179,7 @@ def attach(module: Module, fields: Slots, wants: Function, attached: Function) -
             operands, outs = c.item("%given", 2), c.item("%given", 3)
             tuples = c.both(*[c.same(c.get(x, TYPE_AT), c.object(of.TUPLE_TYPE)) for x in (operands, outs)])
             with f.when(c.both(tuples, f.compare("sle", c.size(operands), _WIDEST))):
-                members = c.call(of.ATTRIBUTE, f"ptr {c.object(of.STATE)}, ptr {c.object(of.MEMBERS)}")
-                c.need(members)
-                watched = c.same(c.find(members, of.WATCHED, of.FALSE), c.object(of.TRUE))
-                c.tell(of.LET_GO, members)
+                watched, = c.thread_says(of.WATCHED)
                 count, given = c.get(operands, SIZE_AT, "i64"), f.at(operands, TUPLE_AT, "i8")
                 wanted = history.wanted(c, wants, given, count)
                 other = c.equal(str(f.run(are_plain, memory, given, count)), 0)

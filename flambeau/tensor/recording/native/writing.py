@@ -115,10 +115,7 @@ def _without_history(module: Module, fields: Slots, wants: Function) -> Function
     with module.helper("without_history", [("ptr", "%memory"), ("ptr", "%x"), ("ptr", "%operands"),
                                            ("i64", "%count")], "i64") as f:
         c = RecordingCode(f, fields, -1)
-        members = c.call(of.ATTRIBUTE, f"ptr {c.object(of.STATE)}, ptr {c.object(of.MEMBERS)}")
-        c.need(members)
-        enabled = c.same(c.find(members, of.ENABLED, of.TRUE), c.object(of.TRUE))
-        c.tell(of.LET_GO, members)
+        enabled, = c.thread_says(of.ENABLED)
         with f.otherwise(enabled):
             f.give(1)
         wanted = f.emit(f"or i64 {history.wanted(c, wants, '%operands', '%count')}, "
